@@ -1,1 +1,5 @@
-//! c
+//! Consentry: the connect-flow server for MCP. `ARCHITECTURE.md` is the map.
+
+pub mod clock;
+pub mod random;
+pub mod secret;
