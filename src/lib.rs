@@ -1,6 +1,12 @@
 //! Consentry: the connect-flow server for MCP. `ARCHITECTURE.md` is the map.
 
 pub mod clock;
+pub mod config;
+pub mod connection;
+pub mod elicitation;
 pub mod random;
+pub mod scope;
 pub mod secret;
+pub mod signal;
+pub mod subject;
 pub mod vault;

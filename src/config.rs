@@ -1,0 +1,367 @@
+//! The settings, as the rest of the program sees them: parsed, checked, with every secret read.
+//!
+//! `config.example.toml` is compiled in as the defaults (`defaults`), the operator's file and the environment lie
+//! over it (`load`), and `check` refuses what cannot work, naming the key and never the value. Nothing else in the
+//! program reads the environment or a settings file.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use url::Url;
+
+use crate::{
+    elicitation::{ProviderId, ServerId},
+    scope::Scopes,
+    secret::Secret,
+    vault::Key,
+};
+
+/// Everything that an operator can set.
+#[derive(Debug)]
+pub struct Settings {
+    /// The external base URL, without a path; the only source of links, redirect URIs and cookie attributes (R48).
+    pub public_url: PublicUrl,
+    /// The two listeners.
+    pub listen: Listen,
+    /// Where the rows are.
+    pub database: Database,
+    /// The ring of keys; the first seals, every one opens. `Server::build` moves them into the vault.
+    pub keys: Vec<Key>,
+    /// How long things live.
+    pub lifetimes: Lifetimes,
+    /// Bounds on what comes from outside.
+    pub limits: Limits,
+    /// The one HTTP client.
+    pub outbound: OutboundSettings,
+    /// Log format and filter.
+    pub log: Log,
+    /// What pages say of the operator.
+    pub operator: Operator,
+    /// Where users sign in.
+    pub authorization_servers: Vec<AuthorizationServer>,
+    /// Who may call the API.
+    pub mcp_servers: Vec<McpServer>,
+    /// What can be connected.
+    pub providers: Vec<Provider>,
+}
+
+/// The external base URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(Url);
+
+impl PublicUrl {
+    /// Takes an `https` origin, or an `http` one whose host is loopback (`127.0.0.0/8`, `[::1]`, `localhost`,
+    /// `*.localhost`).
+    ///
+    /// # Errors
+    /// A sentence for the operator: another scheme, plain `http` elsewhere, userinfo, a path, a query or a fragment.
+    pub fn new(url: Url) -> Result<Self, &'static str> {
+        let Some(host) = url.host() else { return Err("has no host") };
+        let loopback = match host {
+            url::Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+            url::Host::Ipv4(address) => address.is_loopback(),
+            url::Host::Ipv6(address) => address.is_loopback(),
+        };
+        match url.scheme() {
+            "https" => {}
+            "http" if loopback => {}
+            "http" => return Err("must be https, unless its host is loopback"),
+            _ => return Err("must be an https URL"),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must not hold a user name or a password");
+        }
+        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+            return Err("must be an origin: no path, no query, no fragment");
+        }
+        Ok(Self(url))
+    }
+
+    /// `scheme://host[:port]`, without a trailing slash; what `Origin` is compared with.
+    pub fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
+    }
+
+    /// `host[:port]`, what `Host` is compared with.
+    pub fn authority(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// An absolute URL for a path that begins with a slash.
+    pub fn join(&self, path: &str) -> String {
+        format!("{}{path}", self.origin())
+    }
+
+    /// Whether cookies are `Secure` and carry the `__Host-` prefix.
+    pub fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// Whether the host is this machine; then plain http and loopback targets are allowed.
+    pub fn is_loopback(&self) -> bool {
+        match self.0.host() {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+}
+
+/// Where to listen.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Pages and callbacks, for browsers.
+    pub public: SocketAddr,
+    /// The API, for MCP servers and the operator; never the internet.
+    pub internal: SocketAddr,
+    /// Peers whose `X-Forwarded-For` is believed, as addresses or networks (R49).
+    pub trusted_proxies: Vec<IpNetwork>,
+    /// TLS on the public listener; plain behind a proxy otherwise.
+    pub public_tls: Option<TlsFiles>,
+    /// TLS on the internal listener.
+    pub internal_tls: Option<TlsFiles>,
+}
+
+/// A network in CIDR form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpNetwork {
+    /// Any address in it.
+    pub address: std::net::IpAddr,
+    /// How many leading bits count.
+    pub prefix: u8,
+}
+
+/// Certificate and key, PEM; read again on SIGHUP.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate chain, leaf first.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// Where the rows are.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// `sqlite:path` or `postgres://...`; may hold a password, hence a secret.
+    pub url: Secret,
+    /// Connections in the pool.
+    pub connections: u32,
+    /// Whether `serve` migrates first.
+    pub migrate: bool,
+}
+
+/// How long things live.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifetimes {
+    /// An unanswered elicitation.
+    pub elicitation: Duration,
+    /// A trip to the provider, and never beyond its elicitation.
+    pub attempt: Duration,
+    /// A response that waits for a sign-in.
+    pub parked: Duration,
+    /// A session that nobody uses.
+    pub session_idle: Duration,
+    /// A session.
+    pub session: Duration,
+    /// A sign-in that was begun and not finished.
+    pub sign_in: Duration,
+    /// Closed elicitations and read signals are kept this long.
+    pub history: Duration,
+}
+
+/// Bounds on what comes from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a request body on either listener.
+    pub body_bytes: usize,
+    /// Requests a minute that one address may make of the public listener.
+    pub requests_per_minute: u32,
+    /// New elicitations a minute for one subject.
+    pub elicitations_per_minute: u32,
+    /// Open event streams of one MCP server.
+    pub streams_per_server: u32,
+    /// Scopes in one request.
+    pub scopes: usize,
+}
+
+/// The one HTTP client.
+#[derive(Clone, Debug)]
+pub struct OutboundSettings {
+    /// Hosts, `host:port` or networks that are allowed though they are not public.
+    pub allowed: Vec<String>,
+    /// PEM files of further roots to trust.
+    pub ca_files: Vec<PathBuf>,
+    /// An HTTP proxy; the environment's are ignored.
+    pub proxy: Option<Url>,
+    /// One whole request.
+    pub timeout: Duration,
+    /// Bytes of an answer.
+    pub answer_bytes: usize,
+}
+
+/// How to log.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// `tracing` filter, such as `info` or `consentry=debug`.
+    pub filter: String,
+    /// One JSON object a line instead of text.
+    pub json: bool,
+}
+
+/// What pages say of the operator.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// The name in titles.
+    pub name: String,
+    /// Where to ask for help.
+    pub help_url: Option<Url>,
+    /// The privacy notice.
+    pub privacy_url: Option<Url>,
+}
+
+/// How our client proves itself at a token endpoint (RFC 6749, section 2.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAuthentication {
+    /// HTTP Basic, id and secret form-encoded.
+    Basic,
+    /// In the body.
+    Post,
+    /// A public client: the id alone.
+    None,
+}
+
+/// An authorization server: it signs users in and names them.
+#[derive(Clone, Debug)]
+pub struct AuthorizationServer {
+    /// Part of the sign-in callback's path.
+    pub id: String,
+    /// Its issuer, compared byte for byte (R18).
+    pub issuer: String,
+    /// The name on buttons; the issuer's host when absent.
+    pub name: Option<String>,
+    /// Our registration there.
+    pub client_id: String,
+    /// Absent for a public client.
+    pub client_secret: Option<Secret>,
+    /// How we prove ourselves; from metadata when absent.
+    pub client_authentication: Option<ClientAuthentication>,
+    /// The claim that is the subject, in ID tokens and access tokens alike (R22).
+    pub subject_claim: String,
+    /// Asked for at sign-in besides `openid`.
+    pub scopes: Vec<String>,
+    /// Signature algorithms that are accepted (R17).
+    pub algorithms: Vec<String>,
+    /// How access tokens of this server are checked.
+    pub access_tokens: AccessTokens,
+    /// Leeway for `exp` and `iat`, at most 60 s (R20).
+    pub leeway: Duration,
+}
+
+/// How an access token is checked when an MCP server passes one on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessTokens {
+    /// As a JWT by the issuer's keys (RFC 9068).
+    Jwt,
+    /// By asking the issuer (RFC 7662).
+    Introspection,
+}
+
+/// A registered caller of the API, and the tenant boundary.
+#[derive(Clone, Debug)]
+pub struct McpServer {
+    /// Its id, part of callback paths.
+    pub id: ServerId,
+    /// Its name on pages.
+    pub name: String,
+    /// Its resource identifier: the `aud` of its users' access tokens (RFC 8707).
+    pub resource: String,
+    /// Id of the authorization server that names its users.
+    pub authorization_server: String,
+    /// SHA-256 of each key that it may call with.
+    pub api_keys: Vec<crate::secret::Hash>,
+    /// What it may ask for.
+    pub providers: Vec<ProviderId>,
+    /// It must pass the user's token and may not name the user itself.
+    pub require_subject_token: bool,
+    /// Where outcomes are posted.
+    pub webhook: Option<Webhook>,
+    /// Servers of different owners may not share a provider (R62).
+    pub owner: Option<String>,
+}
+
+/// Where outcomes are posted.
+#[derive(Clone, Debug)]
+pub struct Webhook {
+    /// The receiver.
+    pub url: Url,
+    /// The signing secret, `whsec_...`.
+    pub secret: Secret,
+}
+
+/// A third party whose credential is wanted, with its preset merged in.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// Its id, part of callback paths.
+    pub id: ProviderId,
+    /// Its name on pages.
+    pub name: String,
+    /// For discovery, and the `iss` that is expected back; absent where the provider has none.
+    pub issuer: Option<String>,
+    /// Whether the provider promises `iss` in every response (RFC 9207); discovery can say so too.
+    pub issuer_always_sent: bool,
+    /// RFC 8414 names; discovered from the issuer when absent.
+    pub authorization_endpoint: Option<Url>,
+    /// Where codes are exchanged.
+    pub token_endpoint: Option<Url>,
+    /// RFC 7009.
+    pub revocation_endpoint: Option<Url>,
+    /// Who the account is, as OpenID Connect says it.
+    pub userinfo_endpoint: Option<Url>,
+    /// Our registration there.
+    pub client_id: String,
+    /// Absent for a public client.
+    pub client_secret: Option<Secret>,
+    /// How we prove ourselves; from metadata, else Basic with a secret and none without, when absent.
+    pub client_authentication: Option<ClientAuthentication>,
+    /// What is asked for when the caller names nothing.
+    pub scopes: Scopes,
+    /// The most that a caller may ask for (R65).
+    pub allowed_scopes: Scopes,
+    /// What separates scopes in the authorize URL.
+    pub scope_separator: char,
+    /// Plain words for scopes, for the pages.
+    pub scope_words: std::collections::BTreeMap<String, String>,
+    /// Further authorize parameters; can never replace a core one (R66).
+    pub authorize_params: std::collections::BTreeMap<String, String>,
+    /// Parameters that make the provider ask which account to use, sent on every connect.
+    pub account_chooser_params: std::collections::BTreeMap<String, String>,
+    /// RFC 8707 resources, sent at authorize and token requests (R67).
+    pub resource: Vec<String>,
+    /// Whether PKCE is used; only an explicit opt-out turns it off (R58).
+    pub pkce: bool,
+    /// Whether the provider answers by form_post.
+    pub form_post: bool,
+    /// Error codes that mean the person said no, besides `access_denied`.
+    pub cancel_codes: Vec<String>,
+    /// Who is this account?
+    pub probe: Option<Probe>,
+    /// Where the person removes our access at the provider, for pages.
+    pub manage_url: Option<Url>,
+    /// The provider's documentation, for operators.
+    pub docs_url: Option<Url>,
+}
+
+/// A call that names the account: paths into its JSON answer.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Called by GET with the new access token.
+    pub url: Url,
+    /// Dotted path to a stable id.
+    pub id: String,
+    /// Dotted path to what the person recognises.
+    pub label: String,
+    /// Further headers.
+    pub headers: std::collections::BTreeMap<String, String>,
+}

@@ -1,0 +1,197 @@
+//! A user's stored credential for a provider under an MCP server.
+//!
+//! Sealed values stay sealed here: the store sees nothing else, and only the moves open them.
+
+use std::str::FromStr;
+
+use crate::{
+    clock::Millis,
+    elicitation::{MalformedId, ProviderId, ServerId, uuid_id},
+    scope::Scopes,
+    subject::Subject,
+    vault::Sealed,
+};
+
+uuid_id! {
+    /// Names a connection. One that is made after a disconnect has a new id.
+    ConnectionId
+}
+
+/// Whether a connection can be handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Yes.
+    Active,
+    /// Not before the person connects again.
+    NeedsReconnect,
+    /// Not before somebody has looked: the provider answered for another account.
+    Quarantined,
+}
+
+impl Status {
+    /// As the store and the API write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::NeedsReconnect => "needs_reconnect",
+            Self::Quarantined => "quarantined",
+        }
+    }
+}
+
+impl FromStr for Status {
+    type Err = MalformedId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "active" => Self::Active,
+            "needs_reconnect" => Self::NeedsReconnect,
+            "quarantined" => Self::Quarantined,
+            _ => return Err(MalformedId),
+        })
+    }
+}
+
+/// One consent: the connection and a number that each new consent moves and a refresh does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The connection.
+    pub connection: ConnectionId,
+    /// Its consents so far.
+    pub number: i64,
+}
+
+/// Whose account it is at the provider, as the provider says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// A stable id; two connects are of one account when these are equal.
+    pub id: Option<String>,
+    /// What the person recognises. Untrusted text.
+    pub label: Option<String>,
+}
+
+/// A stored credential.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Its id.
+    pub id: ConnectionId,
+    /// The tenant.
+    pub server: ServerId,
+    /// Whose it is.
+    pub owner: Subject,
+    /// For which provider.
+    pub provider: ProviderId,
+    /// Which account there.
+    pub account: Account,
+    /// What the provider granted.
+    pub granted: Scopes,
+    /// What was ever asked for; what of it was not granted is not asked for again by `resolve`.
+    pub asked: Scopes,
+    /// Whether it can be handed out.
+    pub status: Status,
+    /// Why not, as a stable code.
+    pub reason: Option<String>,
+    /// Moves with every new token.
+    pub generation: i64,
+    /// Moves with every consent.
+    pub grant: i64,
+    /// The sealed access token and its type.
+    pub access: Sealed,
+    /// The sealed refresh token.
+    pub refresh: Option<Sealed>,
+    /// When the access token ends; never, when absent.
+    pub access_expires_at: Option<Millis>,
+    /// When the refresh token ends, where the provider says.
+    pub refresh_expires_at: Option<Millis>,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When it last changed.
+    pub updated_at: Millis,
+}
+
+impl Connection {
+    /// This consent.
+    pub fn as_grant(&self) -> Grant {
+        Grant { connection: self.id, number: self.grant }
+    }
+
+    /// Whether it can be handed out for `wanted` at `now`: active, not run out, and what is missing was refused
+    /// before.
+    pub fn satisfies(&self, wanted: &Scopes, now: Millis) -> bool {
+        self.is_usable(now) && self.granted.union(&self.asked).covers(wanted)
+    }
+
+    /// Whether it is active and covers all of `wanted` with what was really granted.
+    pub fn covers(&self, wanted: &Scopes, now: Millis) -> bool {
+        self.is_usable(now) && self.granted.covers(wanted)
+    }
+
+    /// Whether the access token can be used at `now`.
+    pub fn is_usable(&self, now: Millis) -> bool {
+        self.status == Status::Active && self.access_expires_at.is_none_or(|at| at > now)
+    }
+}
+
+/// A credential as a settled attempt stores it: sealed by the caller for the row that it will have.
+#[derive(Clone, Debug)]
+pub struct NewConnection {
+    /// The id that it gets when the subject has none for this provider yet.
+    pub id: ConnectionId,
+    /// The account.
+    pub account: Account,
+    /// What the provider granted.
+    pub granted: Scopes,
+    /// What was asked for.
+    pub asked: Scopes,
+    /// The generation that the values are sealed for.
+    pub generation: i64,
+    /// The sealed access token and its type.
+    pub access: Sealed,
+    /// The sealed refresh token.
+    pub refresh: Option<Sealed>,
+    /// When the access token ends.
+    pub access_expires_at: Option<Millis>,
+    /// When the refresh token ends.
+    pub refresh_expires_at: Option<Millis>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection() -> Connection {
+        Connection {
+            id: ConnectionId(uuid::Uuid::from_u128(1)),
+            server: "files".parse().unwrap(),
+            owner: Subject::new("i", "s").unwrap(),
+            provider: "github".parse().unwrap(),
+            account: Account::default(),
+            granted: Scopes::new(["a"]).unwrap(),
+            asked: Scopes::new(["a", "b"]).unwrap(),
+            status: Status::Active,
+            reason: None,
+            generation: 1,
+            grant: 1,
+            access: Sealed::from_bytes(Vec::new()),
+            refresh: None,
+            access_expires_at: Some(Millis(10)),
+            refresh_expires_at: None,
+            created_at: Millis(0),
+            updated_at: Millis(0),
+        }
+    }
+
+    /// Nobody is asked for ever: what was refused once is not asked for again.
+    #[test]
+    fn a_refused_scope_is_not_asked_for_again() {
+        let wanted = Scopes::new(["a", "b"]).unwrap();
+        assert!(connection().satisfies(&wanted, Millis(9)));
+        assert!(!connection().covers(&wanted, Millis(9)));
+        assert!(!connection().satisfies(&Scopes::new(["c"]).unwrap(), Millis(9)));
+    }
+
+    #[test]
+    fn an_expired_token_satisfies_nothing() {
+        assert!(!connection().satisfies(&Scopes::default(), Millis(10)));
+    }
+}
