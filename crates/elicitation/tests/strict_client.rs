@@ -1,0 +1,209 @@
+//! The strict client against every reply that can be chosen, and against what servers in the field get wrong.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use consentry_elicitation::{
+    Ask, Body, Capability, Client, ElicitResult, Model, Outcome, Prefer, ProtocolVersion, Reply, Retry, Rule,
+    Turn, choose,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn clients() -> impl Strategy<Value = Client> {
+    let versions = ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-27", "2026-07-28", "2027-03-01"];
+    let capabilities = [Capability::NONE, Capability::FORM, Capability::URL, Capability::BOTH];
+    let methods = ["tools/call", "prompts/get", "resources/read", "completion/complete", "tools/list", ""];
+    (
+        prop::sample::select(versions.to_vec()),
+        prop::sample::select(capabilities.to_vec()),
+        prop::sample::select(methods.to_vec()),
+        prop::bool::ANY,
+        prop::option::of("[a-z_]{1,12}"),
+    )
+        .prop_map(|(version, capability, method, error, target)| {
+            let client = Client::new(version.parse().unwrap(), capability, method);
+            let client = client.prefer(if error { Prefer::Error } else { Prefer::Request });
+            match target {
+                Some(target) => client.target(target),
+                None => client,
+            }
+        })
+}
+
+/// Up to eight, with providers that repeat and end in numbers, and words of any kind.
+fn asks() -> impl Strategy<Value = Vec<Ask>> {
+    let one = ("(a|b)(-[23])?", "\\PC{0,8}", "[ -~]{0,24}", "[a-z0-9.-]{0,8}");
+    prop::collection::vec(one, 1..=8).prop_map(|all| {
+        let ask = |(index, (provider, name, message, query)): (usize, (String, String, String, String))| {
+            let url = format!("https://connect.example.com/connect?elicitationId={query}").parse().unwrap();
+            Ask::new(provider, format!("N{name}"), format!("id-{index}"), url).message(message)
+        };
+        all.into_iter().enumerate().map(ask).collect()
+    })
+}
+
+fn turns() -> impl Strategy<Value = Turn<'static>> {
+    prop::sample::select(
+        [
+            Turn::Ask { request_state: None },
+            Turn::Ask { request_state: Some("v1.sealed") },
+            Turn::Wait { request_state: "v1.sealed" },
+            Turn::Tell,
+            Turn::Refused(Outcome::Declined),
+            Turn::Refused(Outcome::Cancelled),
+            Turn::Refused(Outcome::Expired),
+            Turn::Refused(Outcome::Failed),
+        ]
+        .to_vec(),
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_reply_breaks_a_rule_and_each_reads_back(client in clients(), asks in asks(), turn in turns()) {
+        let reply = choose(&client, &asks, turn);
+        prop_assert_eq!(Model::new(&client).receive(&reply), []);
+        let text = serde_json::to_string(&reply).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Reply>(&text).unwrap(), reply);
+    }
+
+    #[test]
+    fn a_round_asks_for_every_link_once(asks in asks()) {
+        let client = Client::new(ProtocolVersion::V2026_07_28, Capability::URL, "tools/call");
+        let reply = choose(&client, &asks, Turn::Ask { request_state: None });
+        let Body::InputRequired(round) = reply.body else { panic!() };
+        prop_assert_eq!(round.input_requests.unwrap().len(), asks.len());
+    }
+
+    #[test]
+    fn every_link_reaches_the_client_while_it_is_open(client in clients(), asks in asks()) {
+        for turn in [Turn::Ask { request_state: None }, Turn::Tell] {
+            let text = serde_json::to_string(&choose(&client, &asks, turn)).unwrap();
+            for ask in &asks {
+                prop_assert!(text.contains(ask.url.as_str()), "{} not in {}", ask.url, text);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_that_a_client_sends_panics(text in "[\\[\\]{}:,\"a-zA-Z0-9 ]{0,64}") {
+        let _ = serde_json::from_str::<Retry>(&text);
+        let _ = serde_json::from_str::<ElicitResult>(&text);
+        let _ = serde_json::from_str::<Capability>(&text);
+        let client = Client::new(ProtocolVersion::V2025_11_25, Capability::URL, "tools/call");
+        if let Ok(value) = serde_json::from_str::<Value>(&text) {
+            prop_assert!(!Model::new(&client).receive_value(&value).is_empty());
+        }
+    }
+}
+
+#[test]
+fn without_an_ask_nothing_is_asked() {
+    for version in [ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28] {
+        for method in ["tools/call", "prompts/get"] {
+            let client = Client::new(version, Capability::URL, method);
+            let reply = choose(&client, &[], Turn::Ask { request_state: None });
+            assert!(matches!(reply.body, Body::ToolResult(_) | Body::JsonrpcError(_)));
+            assert_eq!(Model::new(&client).receive(&reply), []);
+        }
+    }
+}
+
+fn rules(version: ProtocolVersion, capability: Capability, reply: &Value) -> Vec<(Rule, String)> {
+    let client = Client::new(version, capability, "tools/call");
+    Model::new(&client).receive_value(reply).into_iter().map(|broken| (broken.rule, broken.at)).collect()
+}
+
+fn request(params: &Value) -> Value {
+    json!({ "kind": "elicitation_request", "body": params })
+}
+
+fn round(params: &Value) -> Value {
+    json!({ "kind": "input_required", "body": {
+        "resultType": "input_required",
+        "inputRequests": { "connect-a/b": { "method": "elicitation/create", "params": params } },
+        "requestState": "s",
+    } })
+}
+
+#[test]
+fn the_legacy_faults_are_seen() {
+    let legacy = |reply: &Value| rules(ProtocolVersion::V2025_11_25, Capability::URL, reply);
+    let good = json!({ "mode": "url", "elicitationId": "i", "url": "https://a.example/", "message": "m" });
+    assert_eq!(legacy(&request(&good)), []);
+    for (field, value, rule) in [
+        ("elicitationId", json!(""), Rule::Empty),
+        ("elicitationId", Value::Null, Rule::Wrong),
+        ("url", json!("a.example"), Rule::InvalidUrl),
+        ("mode", json!("form"), Rule::Wrong),
+        ("message", json!(7), Rule::Wrong),
+        ("requestedSchema", json!({}), Rule::Unknown),
+    ] {
+        let mut params = good.clone();
+        params[field] = value;
+        assert_eq!(legacy(&request(&params)), [(rule, format!("/body/{field}"))], "{params}");
+    }
+    for field in ["mode", "elicitationId", "url", "message"] {
+        let mut params = good.clone();
+        params.as_object_mut().unwrap().remove(field);
+        assert_eq!(legacy(&request(&params)), [(Rule::Missing, format!("/body/{field}"))]);
+    }
+    let twice = json!({ "kind": "jsonrpc_error", "body": {
+        "code": -32042, "message": "m", "data": { "elicitations": [good, good] } } });
+    assert_eq!(legacy(&twice), [(Rule::Twice, "/body/data/elicitations/1/elicitationId".into())]);
+    let form_only = rules(ProtocolVersion::V2025_11_25, Capability::FORM, &request(&good));
+    assert_eq!(form_only, [(Rule::Undeclared, "/body/mode".into())]);
+    let params = json!({ "mode": "url", "url": "https://a.example/", "message": "m" });
+    assert!(legacy(&round(&params)).contains(&(Rule::OtherEra, "/kind".into())));
+}
+
+#[test]
+fn the_modern_faults_are_seen() {
+    let modern = |reply: &Value| rules(ProtocolVersion::V2026_07_28, Capability::URL, reply);
+    let good = json!({ "mode": "url", "url": "https://a.example/", "message": "m" });
+    assert_eq!(modern(&round(&good)), []);
+    let with_id = json!({ "mode": "url", "elicitationId": "", "url": "https://a.example/", "message": "m" });
+    let at = "/body/inputRequests/connect-a~1b/params/elicitationId";
+    assert_eq!(modern(&round(&with_id)), [(Rule::OtherEra, at.into())]);
+    assert_eq!(modern(&request(&good)), [(Rule::OtherEra, "/kind".into())]);
+
+    let state_only =
+        json!({ "kind": "input_required", "body": { "resultType": "input_required", "requestState": "s" } });
+    assert_eq!(modern(&state_only), [(Rule::Missing, "/body/inputRequests".into())]);
+    let error = json!({ "kind": "jsonrpc_error", "body": {
+        "code": -32021, "message": "m", "data": { "requiredCapabilities": {} } } });
+    let broken =
+        [(Rule::Empty, "/body/data/requiredCapabilities".into()), (Rule::Status, "/http_status".into())];
+    assert_eq!(modern(&error), broken);
+    let untyped = json!({ "kind": "tool_result", "body": { "isError": true, "content": [] } });
+    assert_eq!(modern(&untyped), [(Rule::Missing, "/body/resultType".into())]);
+}
+
+#[test]
+fn a_round_answers_no_other_method() {
+    let client = Client::new(ProtocolVersion::V2026_07_28, Capability::URL, "tools/list");
+    let reply = round(&json!({ "mode": "url", "url": "https://a.example/", "message": "m" }));
+    let broken = Model::new(&client).receive_value(&reply);
+    assert_eq!(broken[0].to_string(), "/kind: is no answer to this method");
+}
+
+#[test]
+fn completion_is_told_once_to_the_legacy_client_that_was_asked() {
+    let complete = |model: &mut Model, id: &str| {
+        let params = json!({ "elicitationId": id });
+        model
+            .notified("notifications/elicitation/complete", &params)
+            .into_iter()
+            .map(|broken| broken.rule)
+            .collect()
+    };
+    let client = Client::new(ProtocolVersion::V2025_11_25, Capability::URL, "tools/call");
+    let mut model = Model::new(&client);
+    let ask = Ask::new("a", "A", "known", "https://a.example/".parse().unwrap());
+    assert_eq!(model.receive(&choose(&client, &[ask], Turn::Ask { request_state: None })), []);
+    let seen: [Vec<Rule>; 3] = ["known", "known", "unknown"].map(|id| complete(&mut model, id));
+    assert_eq!(seen, [vec![], vec![Rule::NotOpen], vec![Rule::NotOpen]]);
+
+    let modern = Client::new(ProtocolVersion::V2026_07_28, Capability::URL, "tools/call");
+    let seen: Vec<Rule> = complete(&mut Model::new(&modern), "known");
+    assert_eq!(seen, [Rule::OtherEra]);
+}
