@@ -10,3 +10,4 @@ pub mod secret;
 pub mod signal;
 pub mod subject;
 pub mod vault;
+pub mod web;

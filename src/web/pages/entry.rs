@@ -1,0 +1,227 @@
+//! The pages before leaving: who are you, and do you agree?
+
+use askama::Template;
+use time::OffsetDateTime;
+
+use super::{
+    Page,
+    action::{Action, Post, To},
+    frame::{Asked, Emblem, Frame, Permission},
+    label::{Label, Message},
+    name::Name,
+    page,
+    sentence::{Gap, Sentence},
+};
+use crate::web::{assets, text};
+
+/// `sign-in`: nobody is signed in for this. Says nothing about the owner.
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+pub struct SignIn {
+    /// The frame.
+    pub frame: Frame,
+    /// What for.
+    pub purpose: SignInFor,
+    /// Name of the place where one signs in; its host, if it has none.
+    pub authority: Option<Label>,
+    /// `/sign-in?...`: a GET, since it keeps no state.
+    pub sign_in: String,
+}
+
+/// Why a sign-in is wanted.
+pub enum SignInFor {
+    /// To see and answer the question.
+    Connect(Asked),
+    /// To finish at the callback.
+    Resume(Asked),
+    /// To see the connections used by this MCP server.
+    Connections(Label),
+}
+
+impl SignIn {
+    fn news(&self) -> Vec<Sentence> {
+        match &self.purpose {
+            SignInFor::Connect(asked) => {
+                let mut news = vec![text::server_asks(&asked.server, &asked.provider)];
+                news.extend(asked_in(asked));
+                news.push(text::sign_in_why());
+                news
+            }
+            SignInFor::Resume(asked) => vec![text::resume_why(&asked.provider)],
+            SignInFor::Connections(server) => vec![text::connections_sign_in_why(server)],
+        }
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let label = self.authority.as_ref().map_or_else(text::sign_in_plain_button, text::sign_in_button);
+        vec![Action::main_link(label, &self.sign_in)]
+    }
+}
+
+fn asked_in(asked: &Asked) -> Option<Sentence> {
+    asked.client.as_ref().map(|client| text::asked_in(&asked.server, client))
+}
+
+page!(
+    SignIn,
+    |_| Name::SignIn,
+    |page| match &page.purpose {
+        SignInFor::Connect(asked) | SignInFor::Resume(asked) => asked.emblem(),
+        SignInFor::Connections(_) => Emblem::None,
+    },
+    |page| match &page.purpose {
+        SignInFor::Connect(asked) => text::sign_in_heading(&asked.provider),
+        SignInFor::Resume(asked) => text::resume_heading(&asked.provider),
+        SignInFor::Connections(_) => text::connections_sign_in_heading(),
+    }
+);
+
+/// `sign-in` as well: somebody else than before has signed in here, and confirms it before it counts.
+#[derive(Template)]
+#[template(path = "confirm_identity.html")]
+pub struct ConfirmIdentity {
+    /// The frame.
+    pub frame: Frame,
+    /// Who has signed in.
+    pub person: Label,
+    /// The yes.
+    pub confirm: Post,
+    /// `/sign-in?...&switch=1`.
+    pub switch: Option<String>,
+}
+
+impl ConfirmIdentity {
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = vec![Action::main(text::confirm_button(&self.person), &self.confirm)];
+        actions.extend(self.switch.as_ref().map(|href| Action::other_link(text::switch_account(), href)));
+        actions
+    }
+}
+
+page!(ConfirmIdentity, |_| Name::SignIn, |_| Emblem::None, |page| text::confirm_heading(&page.person));
+
+/// `ready`: the question.
+#[derive(Template)]
+#[template(path = "ready.html")]
+pub struct Ready {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asks.
+    pub asked: Asked,
+    /// The MCP server's own words; shown as such.
+    pub message: Option<Message>,
+    /// Permissions that it does not have yet.
+    pub new: Vec<Permission>,
+    /// Permissions that it has already.
+    pub already: Vec<Permission>,
+    /// Host of the provider's authorize URL, in full.
+    pub provider_host: String,
+    /// The account to choose there, when it matters.
+    pub account_hint: Option<Label>,
+    /// Who is signed in, named beside the button.
+    pub person: Label,
+    /// `/sign-in?...&switch=1`.
+    pub switch: Option<String>,
+    /// When the link ends.
+    pub expires_at: Option<OffsetDateTime>,
+    /// `POST .../continue`.
+    pub agree: Post,
+    /// `POST .../decline`.
+    pub decline: Post,
+}
+
+impl Ready {
+    fn next(&self) -> Sentence {
+        let host = Gap::Host(self.provider_host.clone());
+        match &self.account_hint {
+            Some(account) => text::ready_hint(account, host),
+            None => text::ready_choose(host),
+        }
+    }
+
+    fn until(&self) -> Option<Sentence> {
+        self.expires_at.map(|at| text::ready_until(text::hour(at)))
+    }
+
+    fn asked_in(&self) -> Option<Sentence> {
+        asked_in(&self.asked)
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        vec![
+            Action::main(text::ready_button(&self.asked.provider), &self.agree),
+            Action::other(text::not_now(), &self.decline),
+        ]
+    }
+}
+
+page!(Ready, |_| Name::Ready, |page| page.asked.emblem(), |page| text::ready_heading(&page.asked.provider));
+
+/// `already-connected`: the question, when there is an answer.
+#[derive(Template)]
+#[template(path = "already_connected.html")]
+pub struct AlreadyConnected {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asks.
+    pub asked: Asked,
+    /// The MCP server's own words.
+    pub message: Option<Message>,
+    /// The account that is connected.
+    pub account: Label,
+    /// Permissions that it lacks. With none, the connection will do.
+    pub new: Vec<Permission>,
+    /// Permissions that it has.
+    pub already: Vec<Permission>,
+    /// `POST .../keep`; `None` when the connection does not work or does not suffice.
+    pub keep: Option<Post>,
+    /// Who is signed in.
+    pub person: Label,
+    /// `/sign-in?...&switch=1`.
+    pub switch: Option<String>,
+    /// `POST .../continue`.
+    pub agree: Post,
+    /// `POST .../decline`.
+    pub decline: Post,
+}
+
+impl AlreadyConnected {
+    fn news(&self) -> Vec<Sentence> {
+        let Asked { server, provider, .. } = &self.asked;
+        let account = text::already_account(provider, &self.account);
+        if self.keep.is_some() {
+            vec![account, text::already_enough(server)]
+        } else if self.new.is_empty() {
+            vec![account, text::already_attention(provider)]
+        } else {
+            vec![account, text::already_more(server)]
+        }
+    }
+
+    fn asked_in(&self) -> Option<Sentence> {
+        asked_in(&self.asked)
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = match &self.keep {
+            Some(keep) => vec![
+                Action::main(text::keep_button(&self.account), keep),
+                Action::other(text::another_button(), &self.agree),
+            ],
+            None => vec![Action::main(text::more_button(&self.asked.provider), &self.agree)],
+        };
+        actions.push(Action::other(text::not_now(), &self.decline));
+        actions
+    }
+}
+
+page!(
+    AlreadyConnected,
+    |_| Name::AlreadyConnected,
+    |page| page.asked.emblem(),
+    |page| if page.keep.is_some() {
+        text::already_heading(&page.asked.provider)
+    } else {
+        text::ready_heading(&page.asked.provider)
+    }
+);

@@ -1,0 +1,322 @@
+//! How it ended.
+
+use super::{
+    action::{Action, Post},
+    frame::{Asked, Frame, Permission, Tone},
+    label::Label,
+    name::Name,
+    notice::Notice,
+    sentence::Sentence,
+};
+use crate::web::text;
+
+/// What is known of the account that was connected.
+#[derive(Clone)]
+pub enum Account {
+    /// Its label.
+    Named(Label),
+    /// A key, with its last characters; too few to be of use to anyone.
+    KeyEnding(Label),
+    /// The provider does not say.
+    Nameless,
+}
+
+/// What the person does next.
+#[derive(Clone)]
+pub enum Then {
+    /// Somebody is waiting: go back, it continues.
+    GoBack,
+    /// Nobody waits any more: ask again.
+    AskAgain,
+    /// One more provider is wanted: its connect page.
+    Next {
+        /// That provider.
+        provider: Label,
+        /// Its link.
+        href: String,
+    },
+}
+
+/// `connected`.
+pub struct Connected {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asked.
+    pub asked: Asked,
+    /// What was connected.
+    pub account: Account,
+    /// Whether a key was saved without a check.
+    pub unchecked: bool,
+    /// Whether it is a key for a test mode.
+    pub test_mode: bool,
+    /// What comes next.
+    pub then: Then,
+    /// `/connections?server=`.
+    pub connections: Option<String>,
+}
+
+fn account(provider: &Label, account: &Account) -> Sentence {
+    match account {
+        Account::Named(label) => text::connected_as(provider, label),
+        Account::KeyEnding(ending) => text::connected_secret(provider, ending),
+        Account::Nameless => text::connected_nameless(provider),
+    }
+}
+
+fn then(then: &Then, client: Option<&Label>) -> Option<Sentence> {
+    match (then, client) {
+        (Then::GoBack, Some(client)) => Some(text::go_back(client)),
+        (Then::GoBack, None) => Some(text::go_back_somewhere()),
+        (Then::AskAgain, Some(client)) => Some(text::ask_again(client)),
+        (Then::AskAgain, None) => Some(text::ask_again_somewhere()),
+        (Then::Next { .. }, _) => None,
+    }
+}
+
+fn done_actions(then: &Then, connections: Option<&String>) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if let Then::Next { provider, href } = then {
+        actions.push(Action::main_link(text::next_step(provider), href));
+    }
+    actions.extend(connections.map(|href| Action::other_link(text::your_connections(), href)));
+    actions
+}
+
+impl Notice for Connected {
+    fn name(&self) -> Name {
+        Name::Connected
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Good
+    }
+    fn heading(&self) -> Sentence {
+        text::connected_heading(&self.asked.provider)
+    }
+    fn body(&self) -> Vec<Sentence> {
+        let provider = &self.asked.provider;
+        let mut body = vec![account(provider, &self.account)];
+        body.extend(self.unchecked.then(|| text::connected_unchecked(provider)));
+        body.extend(self.test_mode.then(|| text::connected_test_mode(provider)));
+        if let Some(next) = then(&self.then, self.asked.client.as_ref()) {
+            body.extend([next, text::close_tab()]);
+        }
+        if self.connections.is_some() {
+            body.push(text::not_this_account());
+        }
+        body
+    }
+    fn actions(&self) -> Vec<Action> {
+        done_actions(&self.then, self.connections.as_ref())
+    }
+}
+
+/// `partly-connected`: with fewer permissions than asked for.
+pub struct PartlyConnected {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asked.
+    pub asked: Asked,
+    /// What was connected.
+    pub account: Account,
+    /// What was not given.
+    pub missing: Vec<Permission>,
+    /// Asks for the rest at once, where that is possible.
+    pub rest: Option<Post>,
+    /// What comes next.
+    pub then: Then,
+    /// `/connections?server=`.
+    pub connections: Option<String>,
+}
+
+impl Notice for PartlyConnected {
+    fn name(&self) -> Name {
+        Name::PartlyConnected
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Good
+    }
+    fn heading(&self) -> Sentence {
+        text::partly_heading(&self.asked.provider)
+    }
+    fn body(&self) -> Vec<Sentence> {
+        let provider = &self.asked.provider;
+        vec![account(provider, &self.account), text::partly_missing(provider)]
+    }
+    fn permissions(&self) -> &[Permission] {
+        &self.missing
+    }
+    fn after(&self) -> Vec<Sentence> {
+        let mut after: Vec<Sentence> = then(&self.then, self.asked.client.as_ref()).into_iter().collect();
+        after.push(text::close_tab());
+        after
+    }
+    fn actions(&self) -> Vec<Action> {
+        let mut actions: Vec<Action> =
+            self.rest.iter().map(|post| Action::main(text::partly_button(), post)).collect();
+        actions.extend(done_actions(&self.then, self.connections.as_ref()));
+        actions
+    }
+}
+
+/// `declined`: the person said no.
+pub struct Declined {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asked.
+    pub asked: Asked,
+}
+
+impl Notice for Declined {
+    fn name(&self) -> Name {
+        Name::Declined
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Calm
+    }
+    fn heading(&self) -> Sentence {
+        text::declined_heading()
+    }
+    fn body(&self) -> Vec<Sentence> {
+        let again =
+            self.asked.client.as_ref().map_or_else(text::declined_again_somewhere, text::declined_again);
+        vec![text::declined_what(&self.asked.server), again, text::close_tab()]
+    }
+}
+
+/// `cancelled`: nobody wants it any more.
+pub struct Cancelled {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asked.
+    pub asked: Asked,
+    /// Who cancelled it.
+    pub by: CancelledBy,
+}
+
+/// Who ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelledBy {
+    /// The person, in the MCP client.
+    Client,
+    /// The MCP server.
+    Server,
+    /// A disconnect while the link was open.
+    Disconnect,
+    /// The operator.
+    Operator,
+}
+
+impl Notice for Cancelled {
+    fn name(&self) -> Name {
+        Name::Cancelled
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Calm
+    }
+    fn heading(&self) -> Sentence {
+        text::cancelled_heading()
+    }
+    fn body(&self) -> Vec<Sentence> {
+        let client = self.asked.client.as_ref();
+        let who = match self.by {
+            CancelledBy::Client => {
+                client.map_or_else(text::cancelled_client_somewhere, text::cancelled_client)
+            }
+            CancelledBy::Server => text::cancelled_server(&self.asked.server),
+            CancelledBy::Disconnect => text::cancelled_disconnected(&self.asked.provider),
+            CancelledBy::Operator => text::cancelled_operator(&self.frame.operator),
+        };
+        vec![who, text::close_tab()]
+    }
+}
+
+/// `expired`: its time is over.
+pub struct Expired {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asked.
+    pub asked: Asked,
+    /// `POST .../restart`, where the same question can be asked again.
+    pub restart: Option<Post>,
+}
+
+impl Notice for Expired {
+    fn name(&self) -> Name {
+        Name::Expired
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Calm
+    }
+    fn heading(&self) -> Sentence {
+        text::expired_heading()
+    }
+    fn body(&self) -> Vec<Sentence> {
+        let what_to_do = match (&self.restart, &self.asked.client) {
+            (Some(_), Some(client)) => text::expired_ask(client),
+            (Some(_), None) => text::expired_ask_somewhere(),
+            (None, Some(client)) => text::expired_only_ask(client),
+            (None, None) => text::expired_only_ask_somewhere(),
+        };
+        vec![text::expired_what(), what_to_do]
+    }
+    fn actions(&self) -> Vec<Action> {
+        self.restart.iter().map(|post| Action::main(text::expired_restart(), post)).collect()
+    }
+}
+
+/// `failed`: trying again cannot help.
+pub struct Failed {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asked.
+    pub asked: Asked,
+    /// Why.
+    pub because: FailedBecause,
+}
+
+/// Why it can never work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailedBecause {
+    /// The provider was taken out of the configuration.
+    Removed,
+    /// The provider refuses our client.
+    Refused,
+}
+
+impl Notice for Failed {
+    fn name(&self) -> Name {
+        Name::Failed
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Stop
+    }
+    fn heading(&self) -> Sentence {
+        text::failed_heading(&self.asked.provider)
+    }
+    fn body(&self) -> Vec<Sentence> {
+        let operator = &self.frame.operator;
+        let why = match self.because {
+            FailedBecause::Removed => text::failed_removed(operator, &self.asked.provider),
+            FailedBecause::Refused => text::failed_refused(&self.asked.provider, operator),
+        };
+        vec![why, text::failed_do(operator)]
+    }
+}

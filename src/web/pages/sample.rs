@@ -1,0 +1,457 @@
+//! Every page with made-up data: for the tests, and to look at (`cargo run --example pages`).
+
+use time::macros::datetime;
+
+use super::*;
+
+/// The names that the sample pages are filled with.
+pub struct Names {
+    server: Label,
+    provider: Label,
+    client: Label,
+    person: Label,
+    account: Label,
+    other: Label,
+    message: String,
+    words: Label,
+}
+
+impl Names {
+    /// As in life.
+    #[must_use]
+    pub fn usual() -> Self {
+        Self {
+            server: "Example Files".into(),
+            provider: "GitHub".into(),
+            client: "Claude Code".into(),
+            person: "alice@example.com".into(),
+            account: "octocat".into(),
+            other: "hubot".into(),
+            message: "Connect GitHub to list your repositories.".to_owned(),
+            words: "See and change your repositories".into(),
+        }
+    }
+
+    /// All of them `text`.
+    #[must_use]
+    pub fn all(text: &str) -> Self {
+        let label = || Label::new(text);
+        Self {
+            server: label(),
+            provider: label(),
+            client: label(),
+            person: label(),
+            account: label(),
+            other: label(),
+            message: text.to_owned(),
+            words: label(),
+        }
+    }
+
+    fn frame(&self) -> Frame {
+        let person = SignedIn { label: self.person.clone(), sign_out: post("/sign-out") };
+        Frame { signed_in: Some(person), ..self.nobody() }
+    }
+
+    fn nobody(&self) -> Frame {
+        Frame {
+            operator: "Example Inc.".into(),
+            host: "connect.example.com".to_owned(),
+            signed_in: None,
+            reference: "0193-7f3a-9c21".to_owned(),
+            help: Away::parse("https://help.example.com/"),
+            privacy: Away::parse("https://example.com/privacy"),
+        }
+    }
+
+    fn asked(&self) -> Asked {
+        Asked {
+            server: self.server.clone(),
+            provider: self.provider.clone(),
+            client: Some(self.client.clone()),
+        }
+    }
+
+    fn anonymous(&self) -> Asked {
+        Asked { client: None, ..self.asked() }
+    }
+
+    fn permissions(&self) -> Vec<Permission> {
+        vec![
+            Permission { words: self.words.clone(), technical: "repo".into() },
+            Permission { words: "Read your profile".into(), technical: "read:user".into() },
+        ]
+    }
+
+    fn field(&self, name: &str, label: &str, choices: &[&str]) -> Field {
+        let choice = |value: &&str| Choice { value: (*value).to_owned(), label: (*value).into() };
+        Field {
+            name: name.to_owned(),
+            label: label.into(),
+            hint: None,
+            example: choices.is_empty().then(|| "acme.example.net".into()),
+            value: choices.first().map_or_else(|| self.account.to_string(), |value| (*value).to_owned()),
+            required: true,
+            max_length: 200,
+            choices: choices.iter().map(choice).collect(),
+            autocomplete: "off",
+            problem: None,
+        }
+    }
+
+    fn secret(&self, state: SecretState, problem: Option<FieldProblem>) -> Secret {
+        let field = |name: &str, label: &str, secret: bool| SecretField {
+            name: name.to_owned(),
+            label: label.into(),
+            hint: secret.then(|| "It begins with sk_ and is 40 characters long.".into()),
+            secret,
+            max_length: 512,
+            problem: problem.filter(|_| secret),
+        };
+        Secret {
+            frame: self.frame(),
+            asked: self.asked(),
+            state,
+            fields: vec![field("site", "Site name", false), field("api_key", "API key", true)],
+            find: Away::parse("https://provider.example/settings/keys"),
+            person: self.person.clone(),
+            switch: Some(SWITCH.to_owned()),
+            submit: post("/connect/1/secret"),
+            decline: post("/connect/1/decline"),
+        }
+    }
+
+    fn listed(&self, standing: Standing, account: &Label) -> Listed {
+        Listed {
+            provider: self.provider.clone(),
+            account: account.clone(),
+            server: self.server.clone(),
+            standing,
+            permissions: self.permissions(),
+            connected_at: datetime!(2026-11-02 10:00 UTC),
+            last_used_at: Some(datetime!(2026-11-29 08:30 UTC)),
+            ends_at: (standing == Standing::Limited).then_some(datetime!(2027-05-02 10:00 UTC)),
+            disconnect: post("/connections/1/disconnect"),
+        }
+    }
+}
+
+const SIGN_IN: &str = "/sign-in?elicitationId=550e8400-e29b-41d4-a716-446655440000";
+const SWITCH: &str = "/sign-in?elicitationId=550e8400-e29b-41d4-a716-446655440000&switch=1";
+const CONNECTIONS: &str = "/connections?server=files";
+
+fn post(action: &str) -> Post {
+    Post::new(action, "c3NyZi1zYW1wbGU")
+}
+
+fn again() -> Post {
+    post("/connect/1/continue")
+}
+
+fn decline() -> Post {
+    post("/connect/1/decline")
+}
+
+/// A file name for each, and the page.
+#[must_use]
+pub fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let mut pages = entry(names);
+    pages.extend(form(names));
+    pages.extend(trip(names));
+    pages.extend(outcome(names));
+    pages.extend(refusal(names));
+    pages.extend(connections(names));
+    pages
+}
+
+fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let sign_in = |purpose| SignIn {
+        frame: names.nobody(),
+        purpose,
+        authority: Some("Example ID".into()),
+        sign_in: SIGN_IN.to_owned(),
+    };
+    let ready = |already, hint: Option<&Label>| Ready {
+        frame: names.frame(),
+        asked: names.asked(),
+        message: Message::new(&names.message),
+        new: names.permissions(),
+        already,
+        provider_host: "github.com".to_owned(),
+        account_hint: hint.cloned(),
+        person: names.person.clone(),
+        switch: Some(SWITCH.to_owned()),
+        expires_at: Some(datetime!(2026-11-29 20:45 UTC)),
+        agree: again(),
+        decline: decline(),
+    };
+    let already = |keep, new| AlreadyConnected {
+        frame: names.frame(),
+        asked: names.asked(),
+        message: Message::new(&names.message),
+        account: names.account.clone(),
+        new,
+        already: names.permissions(),
+        keep,
+        person: names.person.clone(),
+        switch: Some(SWITCH.to_owned()),
+        agree: again(),
+        decline: decline(),
+    };
+    vec![
+        ("sign-in", Box::new(sign_in(SignInFor::Connect(names.asked())))),
+        ("sign-in-resume", Box::new(sign_in(SignInFor::Resume(names.asked())))),
+        ("sign-in-connections", Box::new(sign_in(SignInFor::Connections(names.server.clone())))),
+        (
+            "confirm-identity",
+            Box::new(ConfirmIdentity {
+                frame: names.nobody(),
+                person: names.person.clone(),
+                confirm: post("/sign-in/confirm"),
+                switch: Some(SWITCH.to_owned()),
+            }),
+        ),
+        ("ready", Box::new(ready(Vec::new(), None))),
+        ("ready-more", Box::new(ready(names.permissions(), Some(&names.account)))),
+        ("already-connected", Box::new(already(Some(post("/connect/1/keep")), Vec::new()))),
+        ("already-connected-more", Box::new(already(None, names.permissions()))),
+        ("already-connected-broken", Box::new(already(None, Vec::new()))),
+    ]
+}
+
+fn form(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let input = |problem| NeedsInput {
+        frame: names.frame(),
+        asked: names.asked(),
+        fields: vec![
+            Field { problem, ..names.field("tenant", "Your address there", &[]) },
+            names.field("region", "Region", &["Europe", "United States"]),
+            names.field("plan", "Plan", &["A", "B", "C", "D", "E", "F", "G"]),
+        ],
+        submit: post("/connect/1/input"),
+        decline: decline(),
+    };
+    let rejected = SecretState::Rejected { tries_left: Some(4) };
+    vec![
+        ("needs-input", Box::new(input(None))),
+        ("needs-input-wrong", Box::new(input(Some(FieldProblem::Pattern)))),
+        ("secret-form", Box::new(names.secret(SecretState::Ask, None))),
+        ("secret-rejected", Box::new(names.secret(rejected, None))),
+        ("secret-rejected-field", Box::new(names.secret(rejected, Some(FieldProblem::Missing)))),
+        ("secret-unchecked", Box::new(names.secret(SecretState::Unchecked, None))),
+    ]
+}
+
+fn trip(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let mut pages: Vec<(&'static str, Box<dyn Page>)> = Vec::new();
+    if let Some(away) = Away::parse("https://github.com/login/oauth/authorize?client_id=abc&state=def") {
+        pages.push(("leaving", Box::new(Leaving { frame: names.frame(), asked: names.asked(), away })));
+    }
+    let again_link = "/connect/1/done?attempt=2".to_owned();
+    let changed = |previous_suffices| AccountChanged {
+        frame: names.frame(),
+        asked: names.asked(),
+        new: names.other.clone(),
+        previous: names.account.clone(),
+        previous_suffices,
+        answer: post("/connect/1/account"),
+        attempt: "2".to_owned(),
+        decline: Some(decline()),
+    };
+    let not_connected = |because, code: Option<&str>| NotConnected {
+        frame: names.frame(),
+        asked: names.asked(),
+        because,
+        code: code.map(Label::new),
+        again: again(),
+        decline: decline(),
+    };
+    pages.push((
+        "working",
+        Box::new(Working { frame: names.frame(), asked: names.asked(), again: again_link }),
+    ));
+    pages.push(("account-changed", Box::new(changed(true))));
+    pages.push(("account-changed-gone", Box::new(changed(false))));
+    let code = Some("access_denied");
+    for (file, because, code) in [
+        ("not-connected", NotConnectedBecause::SaidNo, None),
+        ("not-connected-error", NotConnectedBecause::ProviderError, code),
+        ("not-connected-late", NotConnectedBecause::TooLate, None),
+        ("not-connected-short", NotConnectedBecause::NothingLasting, None),
+        ("not-connected-nameless", NotConnectedBecause::NoAccount, None),
+    ] {
+        pages.push((file, Box::new(not_connected(because, code))));
+    }
+    let approval = AdminApproval {
+        frame: names.frame(),
+        asked: names.asked(),
+        approve: Away::parse("https://provider.example/admin/approve"),
+        code: Some("90094".into()),
+        again: again(),
+        decline: decline(),
+    };
+    pages.push(("admin-approval", Box::new(approval)));
+    pages
+}
+
+fn outcome(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let connected = |asked, account, then| Connected {
+        frame: names.frame(),
+        asked,
+        account,
+        unchecked: false,
+        test_mode: false,
+        then,
+        connections: Some(CONNECTIONS.to_owned()),
+    };
+    let named = || Account::Named(names.account.clone());
+    let key = Account::KeyEnding("a1b2".into());
+    let next = Then::Next { provider: names.other.clone(), href: "/connect?elicitationId=2".to_owned() };
+    let partly = PartlyConnected {
+        frame: names.frame(),
+        asked: names.asked(),
+        account: named(),
+        missing: names.permissions(),
+        rest: Some(again()),
+        then: Then::GoBack,
+        connections: Some(CONNECTIONS.to_owned()),
+    };
+    let mut pages: Vec<(&'static str, Box<dyn Page>)> = vec![
+        ("connected", Box::new(connected(names.asked(), named(), Then::GoBack))),
+        ("connected-alone", Box::new(connected(names.anonymous(), Account::Nameless, Then::AskAgain))),
+        ("connected-next", Box::new(connected(names.asked(), named(), next))),
+        (
+            "connected-key",
+            Box::new(Connected {
+                unchecked: true,
+                test_mode: true,
+                ..connected(names.anonymous(), key, Then::GoBack)
+            }),
+        ),
+        ("partly-connected", Box::new(partly)),
+        ("declined", Box::new(Declined { frame: names.frame(), asked: names.asked() })),
+        ("declined-anonymous", Box::new(Declined { frame: names.frame(), asked: names.anonymous() })),
+    ];
+    for (file, by) in [
+        ("cancelled-client", CancelledBy::Client),
+        ("cancelled", CancelledBy::Server),
+        ("cancelled-disconnect", CancelledBy::Disconnect),
+        ("cancelled-operator", CancelledBy::Operator),
+    ] {
+        pages.push((file, Box::new(Cancelled { frame: names.frame(), asked: names.asked(), by })));
+    }
+    for (file, asked, restart) in [
+        ("expired", names.asked(), true),
+        ("expired-anonymous", names.anonymous(), true),
+        ("expired-for-good", names.asked(), false),
+        ("expired-for-good-anonymous", names.anonymous(), false),
+    ] {
+        let restart = restart.then(|| post("/connect/1/restart"));
+        pages.push((file, Box::new(Expired { frame: names.frame(), asked, restart })));
+    }
+    for (file, because) in [("failed", FailedBecause::Removed), ("failed-refused", FailedBecause::Refused)] {
+        pages.push((file, Box::new(Failed { frame: names.frame(), asked: names.asked(), because })));
+    }
+    pages
+}
+
+fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let wrong =
+        WrongAccount { frame: names.frame(), person: names.person.clone(), switch: SWITCH.to_owned() };
+    let provider = || Some(names.provider.clone());
+    let mut pages: Vec<(&'static str, Box<dyn Page>)> = vec![
+        ("wrong-account", Box::new(wrong)),
+        ("not-found", Box::new(NotFound { frame: names.nobody() })),
+        (
+            "other-browser",
+            Box::new(OtherBrowser {
+                frame: names.nobody(),
+                open_again: Some("/connect?elicitationId=1".to_owned()),
+            }),
+        ),
+        ("other-browser-nameless", Box::new(OtherBrowser { frame: names.nobody(), open_again: None })),
+        ("provider-mismatch", Box::new(ProviderMismatch { frame: names.nobody() })),
+        (
+            "provider-unreachable",
+            Box::new(ProviderUnreachable {
+                frame: names.frame(),
+                provider: provider(),
+                again: Some(again()),
+                decline: Some(decline()),
+            }),
+        ),
+        (
+            "provider-unreachable-nameless",
+            Box::new(ProviderUnreachable {
+                frame: names.nobody(),
+                provider: None,
+                again: None,
+                decline: None,
+            }),
+        ),
+        (
+            "provider-misconfigured",
+            Box::new(ProviderMisconfigured { frame: names.frame(), provider: provider() }),
+        ),
+        (
+            "provider-misconfigured-nameless",
+            Box::new(ProviderMisconfigured { frame: names.nobody(), provider: None }),
+        ),
+        ("too-many-requests", Box::new(TooManyRequests { frame: names.nobody(), retry_after: 90 })),
+        ("unavailable", Box::new(Unavailable { frame: names.nobody() })),
+        ("server-error", Box::new(ServerError { frame: names.nobody() })),
+        ("signed-out", Box::new(SignedOut { frame: names.nobody() })),
+    ];
+    for (file, trouble, again) in [
+        ("sign-in-failed", SignInTrouble::SaidNo, true),
+        ("sign-in-failed-wrong", SignInTrouble::WentWrong, true),
+        ("sign-in-failed-late", SignInTrouble::TooLate, false),
+        ("sign-in-failed-unreachable", SignInTrouble::Unreachable, true),
+    ] {
+        let link = |href: &str| again.then(|| href.to_owned());
+        let (again, switch) = (link(SIGN_IN), link(SWITCH));
+        pages.push((file, Box::new(SignInFailed { frame: names.nobody(), trouble, again, switch })));
+    }
+    for (file, bad) in [
+        ("bad-request", Bad::Malformed),
+        ("bad-request-elsewhere", Bad::FromElsewhere),
+        ("bad-request-method", Bad::Method),
+        ("bad-request-large", Bad::TooLarge),
+        ("bad-request-type", Bad::MediaType),
+        ("bad-request-host", Bad::Host),
+    ] {
+        pages.push((file, Box::new(BadRequest { frame: names.nobody(), bad })));
+    }
+    pages
+}
+
+fn connections(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
+    let listed = vec![
+        names.listed(Standing::Active, &names.account),
+        names.listed(Standing::Limited, &names.other),
+        names.listed(Standing::NeedsReconnect, &names.account),
+        names.listed(Standing::Quarantined, &names.other),
+    ];
+    let mut pages: Vec<(&'static str, Box<dyn Page>)> = vec![
+        ("connections", Box::new(Connections { frame: names.frame(), listed })),
+        ("connections-none", Box::new(Connections { frame: names.frame(), listed: Vec::new() })),
+    ];
+    for (file, revocation) in [
+        ("disconnected", Revocation::Confirmed),
+        ("disconnected-pending", Revocation::Pending),
+        ("disconnected-impossible", Revocation::Impossible),
+        ("disconnected-shared", Revocation::Shared),
+    ] {
+        let page = Disconnected {
+            frame: names.frame(),
+            provider: names.provider.clone(),
+            account: names.account.clone(),
+            server: names.server.clone(),
+            revocation,
+            settings: Away::parse("https://github.com/settings/applications"),
+            connections: CONNECTIONS.to_owned(),
+        };
+        pages.push((file, Box::new(page)));
+    }
+    pages
+}

@@ -1,0 +1,71 @@
+//! Opening the link: signing in, agreeing, and what is asked for before leaving.
+
+use super::sentences;
+
+sentences! { ENTRY:
+    server_asks(server, provider) = "{server} wants to use your {provider} account.";
+    asked_in(server, client) = "{server} says that you asked for this in {client}.";
+    not_you_close() = "Did you not ask for this? Then close this page. Nothing happens unless you agree.";
+
+    sign_in_heading(provider) = "Sign in to connect {provider}";
+    sign_in_why() = "First, show us that it is you. Nobody else can use this link.";
+    sign_in_button(authority) = "Continue with {authority}";
+    sign_in_plain_button() = "Sign in";
+    resume_heading(provider) = "Sign in again to connect {provider}";
+    resume_why(provider) = "Your sign-in ended while you were at {provider}. Nothing is lost: sign in with the same account, and we finish from there.";
+    connections_sign_in_heading() = "Sign in to see your connections";
+    connections_sign_in_why(server) = "Here you see which of your accounts {server} can use, and you can disconnect them.";
+
+    confirm_heading(person) = "You are now {person}. Continue?";
+    confirm_why() = "Another account was signed in here before. Continue only if you have just signed in yourself.";
+    confirm_warning() = "If you did not, somebody may be trying to put their account in the place of yours. Then close this page.";
+    confirm_button(person) = "Continue as {person}";
+
+    ready_heading(provider) = "Connect your {provider} account?";
+    ready_button(provider) = "Continue to {provider}";
+    ready_person(person) = "You are signed in as {person}.";
+    ready_choose(host) = "Next, you choose the account and confirm at {host}.";
+    ready_hint(account, host) = "Next, choose {account} and confirm at {host}.";
+    ready_password(server, provider) = "Your {provider} password stays between you and {provider}. {server} never sees it.";
+    ready_undo() = "You can disconnect whenever you like.";
+    ready_until(time) = "This link works until {time}.";
+    message_from(server) = "Message from {server}";
+
+    permissions_asked(server) = "{server} will be able to:";
+    permissions_new() = "New permissions";
+    permissions_already() = "Already allowed";
+
+    already_heading(provider) = "{provider} is already connected";
+    already_account(provider, account) = "Your {provider} account {account} is connected.";
+    already_enough(server) = "{server} can go on with it, or you can connect another account in its place.";
+    already_more(server) = "{server} needs more permissions than you have given so far.";
+    already_attention(provider) = "{provider} no longer accepts this connection. Connect again to go on.";
+    keep_button(account) = "Keep using {account}";
+    another_button() = "Connect another account";
+    more_button(provider) = "Continue to {provider}";
+
+    input_heading(provider) = "One thing about your {provider} account";
+    input_why(provider) = "We need this to send you to the right place at {provider}.";
+    input_button() = "Continue";
+    example(example) = "Example: {example}";
+    optional() = "Optional";
+    field_missing(field) = "Fill in {field}.";
+    field_pattern(field) = "{field} does not look as it should. Compare it with the example.";
+    field_too_long(field) = "{field} is too long.";
+    field_not_offered(field) = "Choose one of the answers for {field}.";
+    fields_wrong() = "Something in the form needs another look";
+
+    secret_heading(provider) = "Connect {provider} with a key";
+    secret_why(server, provider) = "{server} needs a key of your {provider} account. We keep it locked away and check it with {provider} first.";
+    secret_host(host, server, provider) = "What you enter goes to {host} and from there to nobody but {server} and {provider}.";
+    secret_find(provider) = "Find your key at {provider}";
+    secret_button() = "Check and connect";
+    secret_unusual(field) = "{field} does not look like the usual kind. Check that you copied all of it.";
+    secret_rejected_heading(provider) = "{provider} did not accept the key";
+    secret_rejected_what(provider) = "Nothing is connected. Copy the whole key from {provider} and enter it again.";
+    secret_attempts_left(tries) = "Tries left: {tries}";
+    secret_unchecked_heading() = "We could not check the key";
+    secret_unchecked_what(provider) = "{provider} did not answer, so nothing is connected yet. We did not keep the key: enter it again to check it once more, or save it without a check.";
+    secret_again_button() = "Check again and connect";
+    secret_save_button() = "Save without checking";
+}

@@ -1,0 +1,48 @@
+//! How it ended.
+
+use super::sentences;
+
+sentences! { OUTCOME:
+    connected_heading(provider) = "{provider} is connected";
+    connected_as(provider, account) = "Your {provider} account {account} is connected.";
+    connected_secret(provider, ending) = "Your {provider} key ending in {ending} is connected.";
+    connected_nameless(provider) = "{provider} did not say which account it is.";
+    connected_unchecked(provider) = "The key was saved without a check, because {provider} did not answer.";
+    connected_test_mode(provider) = "It is a key for the test mode of {provider}.";
+    go_back(client) = "Go back to {client}. It continues there.";
+    go_back_somewhere() = "Go back to where you asked for this. It continues there.";
+    ask_again(client) = "Go back to {client} and ask again. It will work now.";
+    ask_again_somewhere() = "Go back to where you asked for this, and ask again. It will work now.";
+    not_this_account() = "Not the right account? Disconnect it, or look at all of them, on this page:";
+    next_step(provider) = "Next: connect {provider}";
+
+    partly_heading(provider) = "{provider} is connected, with limits";
+    partly_missing(provider) = "You did not give these permissions at {provider}, so some things will not work:";
+    partly_button() = "Give the missing permissions";
+    partly_later() = "You can give them later: you will be asked when they are needed.";
+
+    declined_heading() = "Nothing was connected";
+    declined_what(server) = "You said no, and {server} knows.";
+    declined_again(client) = "If you change your mind, ask again in {client}.";
+    declined_again_somewhere() = "If you change your mind, ask again where you came from.";
+
+    cancelled_heading() = "This is no longer needed";
+    cancelled_client(client) = "It was cancelled in {client}. Nothing was connected by this link.";
+    cancelled_client_somewhere() = "It was cancelled where you asked for it. Nothing was connected by this link.";
+    cancelled_server(server) = "{server} no longer needs this. Nothing was connected by this link.";
+    cancelled_disconnected(provider) = "{provider} was disconnected while this link was open. Nothing was connected by it.";
+    cancelled_operator(operator) = "The people who run {operator} have cancelled it. Nothing was connected by this link.";
+
+    expired_heading() = "This link is too old";
+    expired_what() = "Links work for a short time only. Nothing was connected by this one.";
+    expired_restart() = "Start again";
+    expired_ask(client) = "You can start again here, or ask again in {client}.";
+    expired_ask_somewhere() = "You can start again here, or ask again where you came from.";
+    expired_only_ask(client) = "Go back to {client} and ask again.";
+    expired_only_ask_somewhere() = "Go back to where you asked for this, and ask again.";
+
+    failed_heading(provider) = "{provider} cannot be connected";
+    failed_removed(operator, provider) = "{operator} no longer works with {provider}. Nothing was connected by this link.";
+    failed_refused(provider, operator) = "{provider} refuses to work with {operator}. Nothing was connected by this link.";
+    failed_do(operator) = "Trying again will not help. Tell the people who run {operator}, and give them the reference below.";
+}

@@ -1,0 +1,37 @@
+//! On the way to the provider, and back with a question still open.
+
+use super::sentences;
+
+sentences! { TRIP:
+    leaving_heading(host) = "On to {host}";
+    leaving_what(host) = "You are being sent to {host} now. If nothing happens, use the button.";
+    leaving_check(host) = "Before you sign in there, check that the address in your browser begins with {host}.";
+    leaving_button(host) = "Go to {host}";
+
+    working_heading(provider) = "Connecting {provider}";
+    working_what() = "This is taking a little longer than usual. You can wait here or come back later: it goes on by itself.";
+    working_button() = "Check again";
+
+    changed_heading(provider) = "This is a different {provider} account";
+    changed_what(new, previous) = "You have just chosen {new}. Until now {previous} was connected.";
+    changed_question(server) = "Which one may {server} use? The other one will not be connected.";
+    changed_gone(server, previous) = "The connection with {previous} no longer does for what {server} needs.";
+    changed_use(new) = "Use {new}";
+    changed_keep(previous) = "Keep {previous}";
+    changed_neither() = "Neither of them";
+
+    not_connected_heading(provider) = "{provider} is not connected";
+    not_connected_said_no(provider) = "You said no at {provider}, or closed the page there. Nothing was connected.";
+    not_connected_provider(provider) = "{provider} ended the connection with an error. Nothing was connected.";
+    not_connected_too_late(provider) = "The answer from {provider} could no longer be used. Nothing was connected.";
+    not_connected_no_lasting(provider) = "{provider} gave access for a short time only, which is not enough. Nothing was connected.";
+    not_connected_account(provider) = "{provider} did not say which account it is. Nothing was connected.";
+    not_connected_again(server) = "You can try again, or tell {server} that you do not want to.";
+
+    approval_heading(provider) = "{provider} needs the approval of an administrator";
+    approval_what(provider) = "Your organisation decides which apps may use {provider} accounts. Nothing is connected yet.";
+    approval_do() = "Send this to whoever looks after it:";
+    approval_message(provider, server, host) = "I would like to connect my {provider} account with {server}. Can you approve it for our organisation? It is run at {host}.";
+    approval_link() = "Page for the administrator";
+    approval_after() = "When it is approved, come back to this page and try again.";
+}
