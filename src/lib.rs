@@ -4,6 +4,7 @@ pub mod clock;
 pub mod config;
 pub mod connection;
 pub mod elicitation;
+pub mod outbound;
 pub mod random;
 pub mod scope;
 pub mod secret;
