@@ -197,9 +197,15 @@ impl Elicitation {
     /// The state at `now`. Expiry is decided here, not by the sweeper (R10).
     pub fn state(&self, now: Millis) -> State {
         match self.stored {
-            State::Pending | State::Authorizing if self.expires_at <= now => State::Expired,
-            State::Authorizing if self.attempt_until.is_none_or(|until| until <= now) => State::Pending,
-            stored => stored,
+            State::Pending | State::Authorizing => {
+                match (self.attempt_until > Some(now), self.expires_at > now) {
+                    // Past the expiry only a claimed attempt is still under way: it may finish.
+                    (true, _) => State::Authorizing,
+                    (false, true) => State::Pending,
+                    (false, false) => State::Expired,
+                }
+            }
+            closed => closed,
         }
     }
 
@@ -230,10 +236,13 @@ impl Owned {
     /// Narrows the proof to an elicitation that can still be answered.
     ///
     /// # Errors
-    /// Gives the proof back, with the final state that its page shows.
-    pub fn open(self, now: Millis) -> Result<OwnedOpen, (Self, State)> {
-        let state = self.0.state(now);
-        if state.is_open() { Ok(OwnedOpen(self.0)) } else { Err((self, state)) }
+    /// The final state, whose page is shown instead.
+    pub fn open(self, now: Millis) -> Result<OwnedOpen, State> {
+        match self.0.state(now) {
+            state if !state.is_open() => Err(state),
+            _ if self.0.expires_at <= now => Err(State::Expired),
+            _ => Ok(OwnedOpen(self.0)),
+        }
     }
 }
 

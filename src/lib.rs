@@ -9,6 +9,7 @@ pub mod random;
 pub mod scope;
 pub mod secret;
 pub mod signal;
+pub mod store;
 pub mod subject;
 pub mod vault;
 pub mod web;

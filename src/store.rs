@@ -1,0 +1,111 @@
+//! The store: elicitations, attempts, connections, signals and sessions, on SQLite or Postgres.
+//!
+//! Both engines run the same SQL text. Every move is a guarded statement, so that the database decides who wins a
+//! race; `now` is always the caller's. Sealed values come in sealed and go out sealed. Each file has its
+//! statements on top, its row types below and its methods after. What is never here: the system clock, a key, a
+//! transaction that waits for the network.
+
+mod attempts;
+mod connections;
+mod elicitations;
+mod open;
+mod settle;
+mod signals;
+pub mod statements;
+mod sweep;
+mod tx;
+
+use self::open::Pools;
+pub use self::{
+    connections::{ConnectionFilter, Disconnected},
+    elicitations::{Created, Visit, Visitor},
+    open::UrlError,
+    settle::{Settled, Settlement},
+    statements::{Engine, Statement},
+};
+use crate::random::Random;
+
+/// The store. Cloning shares the pools.
+#[derive(Clone)]
+pub struct Store {
+    pools: Pools,
+    random: Random,
+    wake: signals::Wake,
+}
+
+/// Why the store did not do it. Never holds a value of a row.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The URL is neither `sqlite:` nor `postgres://`.
+    #[error("the database URL is not one of ours")]
+    Url,
+    /// The database cannot be reached, or has no room; trying again may help.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(&'static str),
+    /// A row holds what no version of this program writes.
+    #[error("a row of {table} cannot be read: {column}")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+    },
+    /// The schema could not be brought up to date.
+    #[error("the schema could not be migrated")]
+    Migration(#[source] sqlx::migrate::MigrateError),
+    /// Anything else that the engine says.
+    #[error("the database refused a statement")]
+    Refused(#[source] sqlx::Error),
+}
+
+impl StoreError {
+    /// Whether the same move may succeed when tried again at once: a deadlock, a serialization failure, a busy
+    /// file.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Refused(sqlx::Error::Database(error)) => {
+                matches!(error.code().as_deref(), Some("40001" | "40P01" | "5" | "6" | "517"))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for StoreError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        Self::Migration(error)
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::PoolTimedOut => Self::Unavailable("no connection became free in time"),
+            sqlx::Error::PoolClosed => Self::Unavailable("it is closed"),
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
+                Self::Unavailable("the connection to it broke")
+            }
+            sqlx::Error::Database(database) => match database.code().as_deref() {
+                // Connection exceptions, no room, operator intervention (PostgreSQL, appendix A).
+                Some(code)
+                    if ["08", "53", "57", "58"]
+                        .iter()
+                        .any(|class| code.len() == 5 && code.starts_with(class)) =>
+                {
+                    Self::Unavailable("it does not accept work now")
+                }
+                // SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN.
+                Some("13" | "10" | "14") => Self::Unavailable("its file cannot be written"),
+                _ => Self::Refused(error),
+            },
+            _ => Self::Refused(error),
+        }
+    }
+}
+
+impl Store {
+    /// Every statement of the program.
+    pub fn statements() -> Vec<&'static Statement> {
+        [attempts::ALL, connections::ALL, elicitations::ALL, settle::ALL, signals::ALL, sweep::ALL].concat()
+    }
+}

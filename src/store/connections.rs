@@ -1,0 +1,249 @@
+//! Connections: found, listed, disconnected. They are written by `settle`.
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    Store, StoreError,
+    elicitations::{ElicitationRow, columns as elicitation_columns, corrupt},
+    statements::statements,
+    tx::{Tx, read, within},
+};
+use crate::{
+    clock::Millis,
+    connection::{Account, Connection, ConnectionId},
+    elicitation::{Elicitation, ProviderId, ServerId},
+    scope::Scopes,
+    signal::Kind,
+    subject::Subject,
+    vault::Sealed,
+};
+
+macro_rules! columns {
+    () => {
+        "id, server, issuer, sub, provider, account_id, account_label, granted, asked, status, reason, generation, \
+         grant_number, access, refresh, access_expires_at_ms, refresh_expires_at_ms, created_at_ms, updated_at_ms"
+    };
+}
+pub(super) use columns;
+
+statements! {
+    BY_OWNER = concat!("SELECT ", columns!(), " FROM connections \
+        WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4");
+
+    BY_ID = concat!("SELECT ", columns!(), " FROM connections WHERE id = $1 AND server = $2");
+
+    ANY_BY_ID = concat!("SELECT ", columns!(), " FROM connections WHERE id = $1");
+
+    LIST = concat!("SELECT ", columns!(), " FROM connections \
+        WHERE ($1 IS NULL OR server = $1) AND ($2 IS NULL OR issuer = $2) AND ($3 IS NULL OR sub = $3) \
+        AND ($4 IS NULL OR provider = $4) AND ($5 IS NULL OR id > $5) ORDER BY id LIMIT $6");
+
+    DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
+
+    /// A trip that is under way must not bring a disconnected account back.
+    CANCEL_OPEN = concat!("UPDATE elicitations AS e SET state = 'cancelled', reason = 'disconnected', \
+        closed_at_ms = $5, reuse_key = NULL, attempt_until_ms = NULL \
+        WHERE e.server = $1 AND e.issuer = $2 AND e.sub = $3 AND e.provider = $4 \
+        AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $5 RETURNING ", elicitation_columns!());
+}
+
+#[derive(FromRow)]
+pub(super) struct ConnectionRow {
+    id: Uuid,
+    server: String,
+    issuer: String,
+    sub: String,
+    provider: String,
+    account_id: Option<String>,
+    account_label: Option<String>,
+    granted: String,
+    asked: String,
+    status: String,
+    reason: Option<String>,
+    generation: i64,
+    grant_number: i64,
+    access: Vec<u8>,
+    refresh: Option<Vec<u8>>,
+    access_expires_at_ms: Option<i64>,
+    refresh_expires_at_ms: Option<i64>,
+    created_at_ms: i64,
+    updated_at_ms: i64,
+}
+
+impl TryFrom<ConnectionRow> for Connection {
+    type Error = StoreError;
+
+    fn try_from(row: ConnectionRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "connections";
+        let scopes =
+            |text: &str, column| Scopes::new(text.split_ascii_whitespace()).map_err(corrupt(TABLE, column));
+        Ok(Self {
+            id: ConnectionId(row.id),
+            server: row.server.parse().map_err(corrupt(TABLE, "server"))?,
+            owner: Subject::new(row.issuer, row.sub).map_err(corrupt(TABLE, "sub"))?,
+            provider: row.provider.parse().map_err(corrupt(TABLE, "provider"))?,
+            account: Account { id: row.account_id, label: row.account_label },
+            granted: scopes(&row.granted, "granted")?,
+            asked: scopes(&row.asked, "asked")?,
+            status: row.status.parse().map_err(corrupt(TABLE, "status"))?,
+            reason: row.reason,
+            generation: row.generation,
+            grant: row.grant_number,
+            access: Sealed::from_bytes(row.access),
+            refresh: row.refresh.map(Sealed::from_bytes),
+            access_expires_at: row.access_expires_at_ms.map(Millis),
+            refresh_expires_at: row.refresh_expires_at_ms.map(Millis),
+            created_at: Millis(row.created_at_ms),
+            updated_at: Millis(row.updated_at_ms),
+        })
+    }
+}
+
+/// Which connections to list; `None` is any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConnectionFilter<'a> {
+    /// Of this MCP server.
+    pub server: Option<&'a ServerId>,
+    /// Of this issuer.
+    pub issuer: Option<&'a str>,
+    /// Of this subject.
+    pub sub: Option<&'a str>,
+    /// For this provider.
+    pub provider: Option<&'a ProviderId>,
+    /// Those after this one, in the order of ids.
+    pub after: Option<ConnectionId>,
+}
+
+/// What a disconnect did.
+#[derive(Clone, Debug)]
+pub struct Disconnected {
+    /// What was removed, with its sealed tokens, to be revoked.
+    pub connection: Connection,
+    /// How many open elicitations were cancelled with it.
+    pub cancelled: usize,
+}
+
+impl Store {
+    /// The owner's connection for a provider under an MCP server.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn connection_for(
+        &self,
+        server: &ServerId,
+        owner: &Subject,
+        provider: &ProviderId,
+    ) -> Result<Option<Connection>, StoreError> {
+        let row: Option<ConnectionRow> = read!(self, BY_OWNER, |sql, pool| {
+            sqlx::query_as(sql)
+                .bind(server.as_str())
+                .bind(&owner.issuer)
+                .bind(&owner.sub)
+                .bind(provider.as_str())
+                .fetch_optional(pool)
+                .await?
+        });
+        row.map(Connection::try_from).transpose()
+    }
+
+    /// A connection of this MCP server; another's is `None`, like an unknown one (R109).
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn connection(
+        &self,
+        server: &ServerId,
+        id: ConnectionId,
+    ) -> Result<Option<Connection>, StoreError> {
+        let row: Option<ConnectionRow> = read!(self, BY_ID, |sql, pool| {
+            sqlx::query_as(sql).bind(id.0).bind(server.as_str()).fetch_optional(pool).await?
+        });
+        row.map(Connection::try_from).transpose()
+    }
+
+    /// A connection of any MCP server, for the operator and for the owner's own page, which compares next.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn any_connection(&self, id: ConnectionId) -> Result<Option<Connection>, StoreError> {
+        let row: Option<ConnectionRow> =
+            read!(self, ANY_BY_ID, |sql, pool| sqlx::query_as(sql).bind(id.0).fetch_optional(pool).await?);
+        row.map(Connection::try_from).transpose()
+    }
+
+    /// A page of connections, in the order of their ids.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn connections(
+        &self,
+        filter: ConnectionFilter<'_>,
+        limit: u32,
+    ) -> Result<Vec<Connection>, StoreError> {
+        let rows: Vec<ConnectionRow> = read!(self, LIST, |sql, pool| {
+            sqlx::query_as(sql)
+                .bind(filter.server.map(ServerId::as_str))
+                .bind(filter.issuer)
+                .bind(filter.sub)
+                .bind(filter.provider.map(ProviderId::as_str))
+                .bind(filter.after.map(|id| id.0))
+                .bind(i64::from(limit))
+                .fetch_all(pool)
+                .await?
+        });
+        rows.into_iter().map(Connection::try_from).collect()
+    }
+
+    /// Removes a connection: from this commit on nothing hands it out, and what was open for the same server,
+    /// subject and provider is cancelled. `None` when it is not there.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn disconnect(
+        &self,
+        server: &ServerId,
+        id: ConnectionId,
+        reason: &str,
+        now: Millis,
+    ) -> Result<Option<Disconnected>, StoreError> {
+        let mut tx = self.begin_tx().await?;
+        let row: Option<ConnectionRow> = within!(&mut tx, DELETE, |sql, connection| {
+            sqlx::query_as(sql).bind(id.0).bind(server.as_str()).fetch_optional(connection).await?
+        });
+        let Some(row) = row else { return Ok(None) };
+        let connection = Connection::try_from(row)?;
+        let mut cancelled = tx.cancel_open(&connection, now).await?;
+        cancelled.sort_by_key(|elicitation| elicitation.id);
+        for elicitation in &cancelled {
+            tx.end_attempts(elicitation.id, now).await?;
+        }
+        tx.queue_connection(&connection, Kind::ConnectionDeleted, Some(reason), self.random, now).await?;
+        for elicitation in &cancelled {
+            tx.queue_end(elicitation, Kind::ElicitationCancelled, self.random, now).await?;
+        }
+        tx.commit().await?;
+        self.announce(std::slice::from_ref(&connection.server));
+        Ok(Some(Disconnected { connection, cancelled: cancelled.len() }))
+    }
+}
+
+impl Tx {
+    async fn cancel_open(
+        &mut self,
+        connection: &Connection,
+        now: Millis,
+    ) -> Result<Vec<Elicitation>, StoreError> {
+        let rows: Vec<ElicitationRow> = within!(self, CANCEL_OPEN, |sql, handle| {
+            sqlx::query_as(sql)
+                .bind(connection.server.as_str())
+                .bind(&connection.owner.issuer)
+                .bind(&connection.owner.sub)
+                .bind(connection.provider.as_str())
+                .bind(now.0)
+                .fetch_all(handle)
+                .await?
+        });
+        rows.into_iter().map(Elicitation::try_from).collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! Opens the database, creates and migrates it, and refuses a schema that is not ours.
+
+use std::{path::Path, str::FromStr, time::Duration};
+
+use sqlx::{
+    PgPool, SqlitePool,
+    migrate::Migrator,
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::{Store, StoreError, statements::Engine};
+use crate::{random::Random, secret::Secret};
+
+static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// How long a request waits for a connection before it is told that the store is unavailable.
+const ACQUIRE: Duration = Duration::from_secs(2);
+/// How long a SQLite statement waits for another process's lock.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The pools of one engine.
+#[derive(Clone)]
+pub(super) enum Pools {
+    /// One connection writes, several read; WAL lets both at once.
+    Sqlite {
+        /// Every write goes through here.
+        writer: SqlitePool,
+        /// Reads alone.
+        readers: SqlitePool,
+    },
+    /// One pool for both.
+    Postgres(PgPool),
+}
+
+/// A database URL of another kind than ours, or one that does not parse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be sqlite:<path> or postgres://...")]
+pub struct UrlError;
+
+impl Engine {
+    /// Which engine a URL names.
+    ///
+    /// # Errors
+    /// When it names neither.
+    pub fn of(url: &Secret) -> Result<Self, UrlError> {
+        let url = url.expose();
+        if url.starts_with("sqlite:") && !url.contains(":memory:") {
+            Ok(Self::Sqlite)
+        } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            Ok(Self::Postgres)
+        } else {
+            Err(UrlError)
+        }
+    }
+}
+
+impl Store {
+    /// Connects, and creates a SQLite file that is not there yet with mode 0600. Does not migrate.
+    ///
+    /// # Errors
+    /// When the URL is not ours or the database cannot be reached.
+    pub async fn open(url: &Secret, connections: u32) -> Result<Self, StoreError> {
+        let engine = Engine::of(url).map_err(|_| StoreError::Url)?;
+        let pools = match engine {
+            Engine::Sqlite => open_sqlite(url, connections).await?,
+            Engine::Postgres => open_postgres(url, connections).await?,
+        };
+        Ok(Self { pools, random: Random, wake: super::signals::Wake::default() })
+    }
+
+    /// Brings the schema up to date. Safe to run from several processes at once.
+    ///
+    /// # Errors
+    /// When a migration fails, or the schema is of a later version of the program.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        match &self.pools {
+            Pools::Sqlite { writer, .. } => SQLITE.run(writer).await?,
+            Pools::Postgres(pool) => POSTGRES.run(pool).await?,
+        }
+        Ok(())
+    }
+
+    /// Which engine this is.
+    pub fn engine(&self) -> Engine {
+        match &self.pools {
+            Pools::Sqlite { .. } => Engine::Sqlite,
+            Pools::Postgres(_) => Engine::Postgres,
+        }
+    }
+
+    /// Closes every connection; what is asked afterwards is `Unavailable`.
+    pub async fn shut_down(&self) {
+        match &self.pools {
+            Pools::Sqlite { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Pools::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+async fn open_sqlite(url: &Secret, connections: u32) -> Result<Pools, StoreError> {
+    let options = SqliteConnectOptions::from_str(url.expose()).map_err(|_| StoreError::Url)?;
+    private_file(options.get_filename())?;
+    let options = options
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY);
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .min_connections(1)
+        .acquire_timeout(ACQUIRE.max(BUSY))
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .connect_with(options.clone())
+        .await?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(connections.clamp(1, 4))
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .connect_with(options.read_only(true).create_if_missing(false))
+        .await?;
+    Ok(Pools::Sqlite { writer, readers })
+}
+
+/// A new database file is the owner's alone, whatever the umask says.
+fn private_file(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => Err(StoreError::Unavailable("the database file cannot be created")),
+    }
+}
+
+async fn open_postgres(url: &Secret, connections: u32) -> Result<Pools, StoreError> {
+    let options = PgConnectOptions::from_str(url.expose())
+        .map_err(|_| StoreError::Url)?
+        .application_name("consentry")
+        .statement_cache_capacity(256);
+    let pool = PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .connect_with(options)
+        .await?;
+    Ok(Pools::Postgres(pool))
+}

@@ -1,0 +1,226 @@
+//! Settling an attempt: the connection, the elicitation, its siblings and every signal, in one transaction.
+//!
+//! The connection is written first, then elicitations in the order of their ids, so that two settlements never
+//! wait for each other in a circle.
+
+use super::{
+    Store, StoreError,
+    attempts::FINISH_MS,
+    connections::{ConnectionRow, columns as connection_columns},
+    elicitations::{ElicitationRow, columns as elicitation_columns},
+    statements::statements,
+    tx::{Tx, within},
+};
+use crate::{
+    clock::Millis,
+    connection::{Connection, ConnectionId, NewConnection},
+    elicitation::{Attempt, AttemptState, Elicitation, ElicitationId, Outcome, Owned},
+    signal::Kind,
+};
+
+statements! {
+    /// The first consent; somebody else's first wins by the unique key.
+    INSERT_CONNECTION = concat!("INSERT INTO connections (id, server, issuer, sub, provider, account_id, \
+        account_label, granted, asked, status, generation, grant_number, access, refresh, access_expires_at_ms, \
+        refresh_expires_at_ms, created_at_ms, updated_at_ms) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $15) \
+        ON CONFLICT (server, issuer, sub, provider) DO NOTHING RETURNING ", connection_columns!());
+
+    /// A further consent, over the generation that the caller saw and nothing else (R84).
+    REPLACE_CONNECTION = concat!("UPDATE connections SET account_id = $4, account_label = $5, granted = $6, \
+        asked = $7, status = 'active', reason = NULL, generation = $8, grant_number = grant_number + 1, access = $9, \
+        refresh = $10, access_expires_at_ms = $11, refresh_expires_at_ms = $12, updated_at_ms = $13 \
+        WHERE id = $1 AND server = $2 AND generation = $3 RETURNING ", connection_columns!());
+
+    /// A claimed attempt may finish shortly after the expiry.
+    COMPLETE = concat!("UPDATE elicitations AS e SET state = 'completed', reason = $2, connection = $3, \
+        closed_at_ms = $4, reuse_key = NULL, attempt_until_ms = NULL \
+        WHERE e.id = $1 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $5 \
+        RETURNING ", elicitation_columns!());
+
+    /// Other open elicitations of the same server, subject and provider, less those made while a satisfying
+    /// connection existed already.
+    SIBLINGS = concat!("SELECT ", elicitation_columns!(), " FROM elicitations e \
+        WHERE e.server = $1 AND e.issuer = $2 AND e.sub = $3 AND e.provider = $4 AND e.id <> $5 \
+        AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $6 AND e.seen_grant IS NULL");
+}
+
+/// An attempt's success, ready to be stored.
+#[derive(Debug)]
+pub struct Settlement<'a> {
+    /// The owner's proof.
+    pub mine: &'a Owned,
+    /// The attempt.
+    pub attempt: &'a Attempt,
+    /// Where it is: claimed, or offered and taken.
+    pub from: AttemptState,
+    /// What is stored, sealed for the row that it will have.
+    pub connection: NewConnection,
+    /// The connection and generation that the account was compared with; none when there was none.
+    pub over: Option<(ConnectionId, i64)>,
+    /// Connected, or partly.
+    pub outcome: Outcome,
+}
+
+/// What came of it. Only the first has changed anything.
+#[derive(Debug)]
+pub enum Settled {
+    /// Durable.
+    Done {
+        /// As stored.
+        connection: Box<Connection>,
+        /// This elicitation and every sibling that completed with it.
+        completed: Vec<ElicitationId>,
+    },
+    /// The connection is no longer the one that the account was compared with: compare again.
+    Moved,
+    /// The elicitation was closed meanwhile: store nothing, revoke.
+    ClosedMeanwhile,
+    /// Another request has settled this attempt.
+    Lost,
+}
+
+impl Store {
+    /// Stores the credential, closes the elicitation and its siblings, and queues their signals.
+    ///
+    /// # Errors
+    /// When the store is unavailable; then nothing was changed.
+    pub async fn settle(&self, settlement: &Settlement<'_>, now: Millis) -> Result<Settled, StoreError> {
+        let mut tx = self.begin_tx().await?;
+        let Some(connection) = tx.write_connection(settlement, now).await? else { return Ok(Settled::Moved) };
+        let attempt = settlement.attempt.id;
+        if !tx.spend(attempt, settlement.from, settlement.outcome, None, now).await? {
+            return Ok(Settled::Lost);
+        }
+        let asked = settlement.mine.elicitation();
+        let mut ids = tx.siblings(asked, &connection, now).await?;
+        ids.push(asked.id);
+        ids.sort_unstable();
+        let mut completed = Vec::with_capacity(ids.len());
+        for id in ids {
+            let (reason, oldest) = if id == asked.id {
+                (settlement.outcome.as_str(), now.0.saturating_sub(FINISH_MS))
+            } else {
+                ("satisfied", now.0)
+            };
+            match tx.complete(id, reason, connection.id, oldest, now).await? {
+                Some(elicitation) => completed.push(elicitation),
+                None if id == asked.id => return Ok(Settled::ClosedMeanwhile),
+                None => {}
+            }
+        }
+        let kind = if settlement.over.is_some() { Kind::ConnectionUpdated } else { Kind::ConnectionCreated };
+        tx.queue_connection(&connection, kind, None, self.random, now).await?;
+        for elicitation in &completed {
+            tx.queue_end(elicitation, Kind::ElicitationCompleted, self.random, now).await?;
+        }
+        tx.commit().await?;
+        self.announce(std::slice::from_ref(&connection.server));
+        Ok(Settled::Done {
+            connection: Box::new(connection),
+            completed: completed.into_iter().map(|one| one.id).collect(),
+        })
+    }
+}
+
+impl Tx {
+    async fn write_connection(
+        &mut self,
+        settlement: &Settlement<'_>,
+        now: Millis,
+    ) -> Result<Option<Connection>, StoreError> {
+        let asked = settlement.mine.elicitation();
+        let new = &settlement.connection;
+        let row: Option<ConnectionRow> = match settlement.over {
+            None => within!(self, INSERT_CONNECTION, |sql, handle| {
+                sqlx::query_as(sql)
+                    .bind(new.id.0)
+                    .bind(asked.server.as_str())
+                    .bind(&asked.owner.issuer)
+                    .bind(&asked.owner.sub)
+                    .bind(asked.provider.as_str())
+                    .bind(&new.account.id)
+                    .bind(&new.account.label)
+                    .bind(new.granted.to_text())
+                    .bind(new.asked.to_text())
+                    .bind(new.generation)
+                    .bind(new.access.as_bytes())
+                    .bind(new.refresh.as_ref().map(crate::vault::Sealed::as_bytes))
+                    .bind(new.access_expires_at.map(|at| at.0))
+                    .bind(new.refresh_expires_at.map(|at| at.0))
+                    .bind(now.0)
+                    .fetch_optional(handle)
+                    .await?
+            }),
+            Some((id, generation)) => within!(self, REPLACE_CONNECTION, |sql, handle| {
+                sqlx::query_as(sql)
+                    .bind(id.0)
+                    .bind(asked.server.as_str())
+                    .bind(generation)
+                    .bind(&new.account.id)
+                    .bind(&new.account.label)
+                    .bind(new.granted.to_text())
+                    .bind(new.asked.to_text())
+                    .bind(new.generation)
+                    .bind(new.access.as_bytes())
+                    .bind(new.refresh.as_ref().map(crate::vault::Sealed::as_bytes))
+                    .bind(new.access_expires_at.map(|at| at.0))
+                    .bind(new.refresh_expires_at.map(|at| at.0))
+                    .bind(now.0)
+                    .fetch_optional(handle)
+                    .await?
+            }),
+        };
+        row.map(Connection::try_from).transpose()
+    }
+
+    async fn siblings(
+        &mut self,
+        asked: &Elicitation,
+        connection: &Connection,
+        now: Millis,
+    ) -> Result<Vec<ElicitationId>, StoreError> {
+        let rows: Vec<ElicitationRow> = within!(self, SIBLINGS, |sql, handle| {
+            sqlx::query_as(sql)
+                .bind(asked.server.as_str())
+                .bind(&asked.owner.issuer)
+                .bind(&asked.owner.sub)
+                .bind(asked.provider.as_str())
+                .bind(asked.id.0)
+                .bind(now.0)
+                .fetch_all(handle)
+                .await?
+        });
+        let mut ids = Vec::new();
+        for row in rows {
+            let sibling = Elicitation::try_from(row)?;
+            if connection.satisfies(&sibling.scopes, now) {
+                ids.push(sibling.id);
+            }
+        }
+        Ok(ids)
+    }
+
+    async fn complete(
+        &mut self,
+        id: ElicitationId,
+        reason: &str,
+        connection: ConnectionId,
+        expires_after_ms: i64,
+        now: Millis,
+    ) -> Result<Option<Elicitation>, StoreError> {
+        let row: Option<ElicitationRow> = within!(self, COMPLETE, |sql, handle| {
+            sqlx::query_as(sql)
+                .bind(id.0)
+                .bind(reason)
+                .bind(connection.0)
+                .bind(now.0)
+                .bind(expires_after_ms)
+                .fetch_optional(handle)
+                .await?
+        });
+        let Some(row) = row else { return Ok(None) };
+        self.end_attempts(id, now).await?;
+        Ok(Some(row.try_into()?))
+    }
+}

@@ -1,0 +1,93 @@
+//! Housekeeping: what ran out is closed with its signal, what is old is deleted.
+//!
+//! Nothing depends on it for correctness: expiry is decided when a row is read (R10).
+
+use super::{
+    Store, StoreError,
+    attempts::FINISH_MS,
+    elicitations::{ElicitationRow, columns as elicitation_columns},
+    statements::statements,
+    tx::{read, within, write},
+};
+use crate::{
+    clock::Millis,
+    elicitation::{Elicitation, ElicitationId},
+    signal::Kind,
+};
+
+statements! {
+    /// Those that ran out; one with a claimed attempt may still finish for a minute.
+    DUE = "SELECT id FROM elicitations WHERE state IN ('pending', 'authorizing') AND expires_at_ms <= $1 \
+        AND (attempt_until_ms IS NULL OR attempt_until_ms <= $1) ORDER BY expires_at_ms LIMIT $2";
+
+    EXPIRE = concat!("UPDATE elicitations AS e SET state = 'expired', reason = 'expired', closed_at_ms = $2, \
+        reuse_key = NULL, attempt_until_ms = NULL \
+        WHERE e.id = $1 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms <= $2 \
+        AND (e.attempt_until_ms IS NULL OR e.attempt_until_ms <= $2) RETURNING ", elicitation_columns!());
+
+    PURGE_ELICITATIONS = "DELETE FROM elicitations WHERE closed_at_ms < $1";
+
+    PURGE_SIGNALS = "DELETE FROM signals WHERE at_ms < $1";
+
+    PURGE_IDEMPOTENCY = "DELETE FROM idempotency_keys WHERE created_at_ms < $1";
+
+    /// A process that died between claim and settle leaves a claimed attempt; its code is lost either way.
+    ABANDON = "UPDATE attempts SET state = 'settled', outcome = 'unreachable', verifier = NULL, \
+        settled_at_ms = $1 WHERE state = 'claimed' AND claimed_at_ms < $2";
+}
+
+impl Store {
+    /// Closes up to `limit` elicitations that ran out, each with its one signal. Gives how many it closed.
+    ///
+    /// # Errors
+    /// When the store is unavailable; those closed before stay closed.
+    pub async fn expire_due(&self, now: Millis, limit: u32) -> Result<usize, StoreError> {
+        let due: Vec<uuid::Uuid> = read!(self, DUE, |sql, pool| {
+            sqlx::query_scalar(sql).bind(now.0).bind(i64::from(limit)).fetch_all(pool).await?
+        });
+        let mut closed = 0;
+        for id in due {
+            if self.expire(ElicitationId(id), now).await? {
+                closed += 1;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Closes one elicitation that ran out, with its signal. False when it did not, or is closed.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn expire(&self, id: ElicitationId, now: Millis) -> Result<bool, StoreError> {
+        let mut tx = self.begin_tx().await?;
+        let row: Option<ElicitationRow> = within!(&mut tx, EXPIRE, |sql, connection| {
+            sqlx::query_as(sql).bind(id.0).bind(now.0).fetch_optional(connection).await?
+        });
+        let Some(row) = row else { return Ok(false) };
+        let expired = Elicitation::try_from(row)?;
+        tx.end_attempts(expired.id, now).await?;
+        tx.queue_end(&expired, Kind::ElicitationExpired, self.random, now).await?;
+        tx.commit().await?;
+        self.announce(&[expired.server]);
+        Ok(true)
+    }
+
+    /// Deletes what was closed, sent or used before `before`, and ends attempts whose process died.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge(&self, before: Millis, now: Millis) -> Result<(), StoreError> {
+        for statement in [&PURGE_ELICITATIONS, &PURGE_SIGNALS, &PURGE_IDEMPOTENCY] {
+            write!(self, statement, |sql, pool| sqlx::query(sql)
+                .bind(before.0)
+                .execute(pool)
+                .await?
+                .rows_affected());
+        }
+        let died_before = now.0.saturating_sub(FINISH_MS);
+        write!(self, ABANDON, |sql, pool| {
+            sqlx::query(sql).bind(now.0).bind(died_before).execute(pool).await?.rows_affected()
+        });
+        Ok(())
+    }
+}

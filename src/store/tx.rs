@@ -1,0 +1,88 @@
+//! One transaction on either engine, and the macros that write a call once for both.
+//!
+//! No transaction is open across the network, and its first statement is a write: a SQLite transaction that reads
+//! first cannot wait for the write lock.
+
+use sqlx::{Postgres, Sqlite, Transaction};
+
+use super::{Store, StoreError, open::Pools};
+
+/// Runs one query builder against the pool that reads: `read!(store, STATEMENT, |query, pool| ...)`.
+macro_rules! read {
+    ($store:expr, $statement:expr, |$text:ident, $pool:ident| $body:expr) => {
+        match &$store.pools {
+            $crate::store::open::Pools::Sqlite { readers: $pool, .. } => {
+                let $text = $statement.on($crate::store::statements::Engine::Sqlite);
+                $body
+            }
+            $crate::store::open::Pools::Postgres($pool) => {
+                let $text = $statement.on($crate::store::statements::Engine::Postgres);
+                $body
+            }
+        }
+    };
+}
+
+/// Runs one writing statement on its own.
+macro_rules! write {
+    ($store:expr, $statement:expr, |$text:ident, $pool:ident| $body:expr) => {
+        match &$store.pools {
+            $crate::store::open::Pools::Sqlite { writer: $pool, .. } => {
+                let $text = $statement.on($crate::store::statements::Engine::Sqlite);
+                $body
+            }
+            $crate::store::open::Pools::Postgres($pool) => {
+                let $text = $statement.on($crate::store::statements::Engine::Postgres);
+                $body
+            }
+        }
+    };
+}
+
+/// Runs one statement within a transaction.
+macro_rules! within {
+    ($tx:expr, $statement:expr, |$text:ident, $connection:ident| $body:expr) => {
+        match $tx {
+            $crate::store::tx::Tx::Sqlite(transaction) => {
+                let $text = $statement.on($crate::store::statements::Engine::Sqlite);
+                let $connection = &mut **transaction;
+                $body
+            }
+            $crate::store::tx::Tx::Postgres(transaction) => {
+                let $text = $statement.on($crate::store::statements::Engine::Postgres);
+                let $connection = &mut **transaction;
+                $body
+            }
+        }
+    };
+}
+
+pub(super) use {read, within, write};
+
+/// An open transaction; rolled back when dropped.
+pub(super) enum Tx {
+    /// Begun with `BEGIN IMMEDIATE` on the one writer.
+    Sqlite(Transaction<'static, Sqlite>),
+    /// At the engine's default, READ COMMITTED; every move is guarded.
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl Store {
+    pub(super) async fn begin_tx(&self) -> Result<Tx, StoreError> {
+        Ok(match &self.pools {
+            Pools::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Pools::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+}
+
+impl Tx {
+    /// Makes it durable.
+    pub(super) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(transaction) => transaction.commit().await?,
+            Self::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
+    }
+}
