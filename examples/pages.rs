@@ -1,5 +1,5 @@
 //! Writes every page with sample data into a folder, with its stylesheet, to look at:
-//! `cargo run --example pages -- FOLDER`.
+//! `cargo run --example pages -- FOLDER [TEXT]`. With TEXT, every name on them is that.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
@@ -14,7 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for asset in [assets::stylesheet(), assets::icon()] {
         fs::write(folder.join(asset.path.trim_start_matches('/')), asset.bytes)?;
     }
-    for (file, page) in pages(&Names::usual()) {
+    let names = env::args().nth(2).map_or_else(Names::usual, |text| Names::all(&text));
+    for (file, page) in pages(&names) {
         // Opened from a disk, the root is the folder.
         let html = page.html()?.replace("\"/static/", "\"static/");
         fs::write(folder.join(format!("{file}.html")), html)?;

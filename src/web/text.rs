@@ -47,6 +47,7 @@ sentences! { FRAME:
     privacy_link() = "Privacy";
     reference() = "Reference";
     switch_account() = "Use a different sign-in";
+    not_you() = "Not you? Use a different sign-in";
     not_now() = "Not now";
     try_again() = "Try again";
     your_connections() = "Your connections";

@@ -100,9 +100,7 @@ impl Notice for Connected {
         let mut body = vec![account(provider, &self.account)];
         body.extend(self.unchecked.then(|| text::connected_unchecked(provider)));
         body.extend(self.test_mode.then(|| text::connected_test_mode(provider)));
-        if let Some(next) = then(&self.then, self.asked.client.as_ref()) {
-            body.extend([next, text::close_tab()]);
-        }
+        body.extend(then(&self.then, self.asked.client.as_ref()));
         if self.connections.is_some() {
             body.push(text::not_this_account());
         }
@@ -152,9 +150,7 @@ impl Notice for PartlyConnected {
         &self.missing
     }
     fn after(&self) -> Vec<Sentence> {
-        let mut after: Vec<Sentence> = then(&self.then, self.asked.client.as_ref()).into_iter().collect();
-        after.push(text::close_tab());
-        after
+        then(&self.then, self.asked.client.as_ref()).into_iter().collect()
     }
     fn actions(&self) -> Vec<Action> {
         let mut actions: Vec<Action> =
@@ -315,7 +311,7 @@ impl Notice for Failed {
         let operator = &self.frame.operator;
         let why = match self.because {
             FailedBecause::Removed => text::failed_removed(operator, &self.asked.provider),
-            FailedBecause::Refused => text::failed_refused(&self.asked.provider, operator),
+            FailedBecause::Refused => text::failed_refused(operator, &self.asked.provider),
         };
         vec![why, text::failed_do(operator)]
     }

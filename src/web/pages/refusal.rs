@@ -56,7 +56,7 @@ pub struct WrongAccount {
 
 refusal!(
     WrongAccount,
-    Stop,
+    Caution,
     |page| text::wrong_heading(),
     vec![text::wrong_person(&page.person), text::wrong_yours(), text::wrong_sent()],
     vec![Action::main_link(text::wrong_switch(), &page.switch)]

@@ -257,3 +257,20 @@ fn a_secret_field_cannot_be_filled_and_nothing_blocks_pasting() {
         assert!(secret.contains("autocomplete=\"off\"") && !secret.contains(" value="), "{file}: {secret}");
     }
 }
+
+#[test]
+fn the_main_action_comes_first_for_the_keyboard() {
+    every(|file, _, document| {
+        let tags = tags(&document.html);
+        let stops = |tag: &&&str| {
+            let name = tag.split_whitespace().next().unwrap();
+            matches!(name, "a" | "button" | "select" | "summary")
+                || name == "input" && !tag.contains("type=\"hidden\"")
+                || tag.contains("tabindex")
+        };
+        let first = tags.iter().find(stops).unwrap();
+        let field = first.starts_with("input ") || first.contains("class=\"wrong\"");
+        let main = tags.iter().any(|tag| tag.contains("class=\"button main\""));
+        assert!(!main || field || first.contains("class=\"button main\""), "{file}: <{first}>");
+    });
+}

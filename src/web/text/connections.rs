@@ -4,7 +4,7 @@ use super::sentences;
 
 sentences! { CONNECTIONS:
     connections_heading() = "Your connections";
-    connections_what(operator) = "These accounts are connected through {operator}.";
+    connections_what() = "These are the accounts that you have connected here.";
     connections_none() = "Nothing is connected.";
     connections_none_do() = "When a tool needs one of your accounts, it sends you a link.";
     connection_account(account) = "Account {account}";

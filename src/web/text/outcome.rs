@@ -9,17 +9,16 @@ sentences! { OUTCOME:
     connected_nameless(provider) = "{provider} did not say which account it is.";
     connected_unchecked(provider) = "The key was saved without a check, because {provider} did not answer.";
     connected_test_mode(provider) = "It is a key for the test mode of {provider}.";
-    go_back(client) = "Go back to {client}. It continues there.";
-    go_back_somewhere() = "Go back to where you asked for this. It continues there.";
+    go_back(client) = "Go back to {client}. It continues there, and you can close this tab.";
+    go_back_somewhere() = "Go back to where you asked for this. It continues there, and you can close this tab.";
     ask_again(client) = "Go back to {client} and ask again. It will work now.";
     ask_again_somewhere() = "Go back to where you asked for this, and ask again. It will work now.";
-    not_this_account() = "Not the right account? Disconnect it, or look at all of them, on this page:";
+    not_this_account() = "Not the right account? You can disconnect it under “Your connections”.";
     next_step(provider) = "Next: connect {provider}";
 
     partly_heading(provider) = "{provider} is connected, with limits";
     partly_missing(provider) = "You did not give these permissions at {provider}, so some things will not work:";
     partly_button() = "Give the missing permissions";
-    partly_later() = "You can give them later: you will be asked when they are needed.";
 
     declined_heading() = "Nothing was connected";
     declined_what(server) = "You said no, and {server} knows.";
@@ -43,6 +42,6 @@ sentences! { OUTCOME:
 
     failed_heading(provider) = "{provider} cannot be connected";
     failed_removed(operator, provider) = "{operator} no longer works with {provider}. Nothing was connected by this link.";
-    failed_refused(provider, operator) = "{provider} refuses to work with {operator}. Nothing was connected by this link.";
+    failed_refused(operator, provider) = "{operator} is no longer allowed to connect to {provider}. Nothing was connected by this link.";
     failed_do(operator) = "Trying again will not help. Tell the people who run {operator}, and give them the reference below.";
 }

@@ -5,7 +5,7 @@ use super::sentences;
 sentences! { TRIP:
     leaving_heading(host) = "On to {host}";
     leaving_what(host) = "You are being sent to {host} now. If nothing happens, use the button.";
-    leaving_check(host) = "Before you sign in there, check that the address in your browser begins with {host}.";
+    leaving_check(host) = "Before you sign in there, check that your browser shows {host} as the address.";
     leaving_button(host) = "Go to {host}";
 
     working_heading(provider) = "Connecting {provider}";
