@@ -1,0 +1,60 @@
+//! The routes of "Example Files".
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, json};
+
+use super::{Inner, api, consent};
+use crate::entropy;
+use crate::observe::{observed, revocation_endpoint, token_endpoint};
+
+pub(super) fn router(inner: Arc<Inner>) -> Router {
+    let core = Arc::clone(&inner.core);
+    Router::new()
+        .route("/.well-known/oauth-authorization-server", get(metadata))
+        .route("/authorize", get(consent::authorize).post(consent::authorize))
+        .route("/consent", post(consent::answer))
+        .route("/par", post(par))
+        .route("/token", post(token))
+        .route("/revoke", post(revoke))
+        .route("/me", get(api::me))
+        .route("/userinfo", get(api::userinfo).post(api::userinfo))
+        .route("/files", get(api::files))
+        .layer(middleware::from_fn_with_state(core, observed))
+        .with_state(inner)
+}
+
+async fn metadata(State(inner): State<Arc<Inner>>) -> Response {
+    if !inner.core.settings().metadata {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let own = json!({ "userinfo_endpoint": inner.core.url("/userinfo") });
+    Json(inner.core.metadata(own)).into_response()
+}
+
+async fn par(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response {
+    inner.core.push(&headers, &body)
+}
+
+async fn revoke(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response {
+    revocation_endpoint(&inner.core, &headers, &body).await
+}
+
+async fn token(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response {
+    let core = &inner.core;
+    token_endpoint(core, &headers, &body, async |scripted| match core.decide(&headers, &body, scripted) {
+        Err(error) => error.into_response(),
+        Ok(issue) => {
+            let access_token = entropy::secret("access_");
+            core.remember(&access_token, &issue, &issue.approval.account, issue.resources.clone());
+            issue.answer(&access_token, Map::new())
+        }
+    })
+    .await
+}
