@@ -1,13 +1,32 @@
 //! The settings, as the rest of the program sees them: parsed, checked, with every secret read.
 //!
-//! `config.example.toml` is compiled in as the defaults (`defaults`), the operator's file and the environment lie
-//! over it (`load`), and `check` refuses what cannot work, naming the key and never the value. Nothing else in the
-//! program reads the environment or a settings file.
+//! `config.example.toml` is compiled in as the defaults, the operator's file and the environment lie over it ([`load`]),
+//! and `check` refuses what cannot work, naming the key and never the value. Nothing else in the program reads the
+//! environment or a settings file.
+
+mod check;
+mod environment;
+mod findings;
+mod first_key;
+mod load;
+mod network;
+mod raw;
+mod secret_source;
+#[cfg(test)]
+mod tests;
+mod units;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use url::Url;
 
+pub use self::{
+    environment::Environment,
+    findings::ConfigError,
+    first_key::{FirstKey, first_key},
+    load::{DEFAULTS, load},
+    network::NotANetwork,
+};
 use crate::{
     elicitation::{ProviderId, ServerId},
     scope::Scopes,
@@ -121,6 +140,12 @@ pub struct Listen {
     pub public_tls: Option<TlsFiles>,
     /// TLS on the internal listener.
     pub internal_tls: Option<TlsFiles>,
+    /// For the head of a request, and for a TLS handshake.
+    pub header_timeout: Duration,
+    /// Open connections of each listener.
+    pub connections: usize,
+    /// After a signal to stop, what is under way may take this long.
+    pub drain: Duration,
 }
 
 /// A network in CIDR form.
@@ -176,6 +201,10 @@ pub struct Lifetimes {
 pub struct Limits {
     /// Bytes of a request body on either listener.
     pub body_bytes: usize,
+    /// Bytes of a request's head on either listener.
+    pub head_bytes: usize,
+    /// Headers of a request.
+    pub headers: usize,
     /// Requests a minute that one address may make of the public listener.
     pub requests_per_minute: u32,
     /// New elicitations a minute for one subject.
@@ -189,7 +218,8 @@ pub struct Limits {
 /// The one HTTP client.
 #[derive(Clone, Debug)]
 pub struct OutboundSettings {
-    /// Hosts, `host:port` or networks that are allowed though they are not public.
+    /// Hosts, `host:port` or networks that are allowed though they are not public. While [`Settings::public_url`] is
+    /// loopback, loopback is allowed as well.
     pub allowed: Vec<String>,
     /// PEM files of further roots to trust.
     pub ca_files: Vec<PathBuf>,

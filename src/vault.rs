@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 
 pub use self::{
     envelope::Sealed,
-    key::{Key, KeyError, KeyId},
+    key::{Key, KeyError, KeyId, check_ring},
     place::Place,
     purpose::Purpose,
 };

@@ -167,7 +167,10 @@ impl fmt::Debug for Key {
 }
 
 /// Refuses a ring in which an id does not name exactly one key.
-pub(super) fn check_ring(keys: &[Key]) -> Result<(), KeyError> {
+///
+/// # Errors
+/// An empty ring, an id used twice, two ids for the same key.
+pub fn check_ring(keys: &[Key]) -> Result<(), KeyError> {
     for (at, key) in keys.iter().enumerate() {
         for earlier in &keys[..at] {
             if earlier.id == key.id {

@@ -1,0 +1,157 @@
+//! Refuses what cannot work or is not safe (R103), and makes [`Settings`] of the rest.
+//!
+//! Everything that is wrong is told at once. What it must never do: repeat a value, or reach out to the network.
+
+mod authorization_servers;
+mod mcp_servers;
+mod providers;
+mod secrets;
+mod sections;
+mod urls;
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::{Environment, PublicUrl, Settings, findings::Findings, load::Layers, raw};
+use secrets::SecretsSeen;
+use url::Url;
+
+use crate::outbound::AddressPolicy;
+
+/// What every check can reach.
+struct Checker<'a> {
+    environment: &'a Environment,
+    findings: &'a mut Findings,
+    /// Whether `public_url` is this machine.
+    loopback: bool,
+    /// Where calls may go; from `outbound`, which is therefore checked first.
+    policy: AddressPolicy,
+    seen: SecretsSeen,
+}
+
+pub(super) fn settings(
+    layers: Layers,
+    environment: &Environment,
+    findings: &mut Findings,
+) -> Option<Settings> {
+    let database_in_file = layers.variable("database.url").is_none();
+    let mut table = layers.table;
+    let public_url = public_url(table.remove("public_url"), findings);
+    let loopback = public_url.as_ref().is_some_and(PublicUrl::is_loopback);
+    let policy = AddressPolicy { allow_loopback: loopback, allowed: Vec::new() };
+    let mut checker = Checker { environment, findings, loopback, policy, seen: SecretsSeen::default() };
+
+    let outbound = section(&mut table, "outbound", checker.findings).map(|raw| checker.outbound(raw));
+    let listen = section(&mut table, "listen", checker.findings).and_then(|raw| checker.listen(raw));
+    let database = section(&mut table, "database", checker.findings)
+        .and_then(|raw| checker.database(raw, database_in_file));
+    let keys = section(&mut table, "encryption", checker.findings).and_then(|raw| checker.keys(raw));
+    let lifetimes = section(&mut table, "lifetimes", checker.findings).map(|raw| checker.lifetimes(&raw));
+    let limits = section(&mut table, "limits", checker.findings).map(|raw| checker.limits(&raw));
+    let log = section(&mut table, "log", checker.findings).map(|raw| checker.log(raw));
+    let operator = section(&mut table, "operator", checker.findings).map(|raw| checker.operator(raw));
+
+    let declared = Declared {
+        authorization_servers: declared(&table, "authorization_servers"),
+        providers: declared(&table, "providers"),
+    };
+    let servers = list::<raw::AuthorizationServer>(&mut table, "authorization_servers", checker.findings);
+    let authorization_servers = checker.authorization_servers(servers);
+    presets(&mut table, checker.findings);
+    let providers = list::<raw::Provider>(&mut table, "providers", checker.findings);
+    let providers = checker.providers(providers);
+    let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
+    let mcp_servers = checker.mcp_servers(servers, &declared);
+    for key in table.keys() {
+        checker.findings.refuse(key, "is no setting");
+    }
+    Some(Settings {
+        public_url: public_url?,
+        listen: listen?,
+        database: database?,
+        keys: keys?,
+        lifetimes: lifetimes?,
+        limits: limits?,
+        outbound: outbound?,
+        log: log?,
+        operator: operator?,
+        authorization_servers,
+        mcp_servers,
+        providers,
+    })
+}
+
+fn public_url(value: Option<Value>, findings: &mut Findings) -> Option<PublicUrl> {
+    let key = "public_url";
+    let text = value.and_then(|value| value.as_str().map(str::to_owned)).ok_or("must be text");
+    let text = findings.keep(key, text)?;
+    let url = findings.keep(key, Url::parse(&text).map_err(|_| "is not a URL"))?;
+    findings.keep(key, PublicUrl::new(url))
+}
+
+/// The ids that references may name, of entries with something wrong too: one mistake makes one finding.
+struct Declared {
+    authorization_servers: Vec<String>,
+    providers: Vec<String>,
+}
+
+fn declared(table: &Table, name: &str) -> Vec<String> {
+    let entries = table.get(name).and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.get("id")?.as_str()?.to_owned())).collect()
+}
+
+fn section<T: DeserializeOwned>(table: &mut Table, name: &str, findings: &mut Findings) -> Option<T> {
+    let value = table.remove(name).unwrap_or_else(|| Value::Table(Table::new()));
+    shape(value, name, findings)
+}
+
+/// The elements of an array of tables that have the right shape, each with its path.
+fn list<T: DeserializeOwned>(table: &mut Table, name: &str, findings: &mut Findings) -> Vec<(String, T)> {
+    let Some(value) = table.remove(name) else { return Vec::new() };
+    let Value::Array(values) = value else {
+        findings.refuse(name, format!("must be a list: [[{name}]]"));
+        return Vec::new();
+    };
+    let shaped = values.into_iter().enumerate().filter_map(|(at, value)| {
+        let path = format!("{name}[{at}]");
+        shape(value, &path, findings).map(|raw| (path, raw))
+    });
+    shaped.collect()
+}
+
+fn shape<T: DeserializeOwned>(value: Value, at: &str, findings: &mut Findings) -> Option<T> {
+    serde_path_to_error::deserialize(value).map_err(|error| findings.refuse_shape(at, &error)).ok()
+}
+
+/// Lays each provider over its preset; the operator's fields win.
+fn presets(table: &mut Table, findings: &mut Findings) {
+    let Some(Value::Array(providers)) = table.get_mut("providers") else { return };
+    for (at, provider) in providers.iter_mut().enumerate() {
+        let Some(own) = provider.as_table_mut() else { continue };
+        let Some(id) = own.get("preset").and_then(Value::as_str) else { continue };
+        match preset(id) {
+            Some(preset) => {
+                let own = std::mem::replace(own, preset);
+                provider.as_table_mut().into_iter().for_each(|merged| merged.extend(own.clone()));
+            }
+            None => findings.refuse(
+                format!("providers[{at}].preset"),
+                "is not in the catalogue; see `consentry providers list`",
+            ),
+        }
+    }
+}
+
+fn preset(_id: &str) -> Option<Table> {
+    None
+}
+
+impl Checker<'_> {
+    fn demand(&mut self, holds: bool, key: impl Into<String>, problem: impl Into<String>) {
+        self.findings.demand(holds, key, problem);
+    }
+
+    fn refuse(&mut self, key: impl Into<String>, problem: impl Into<String>) {
+        self.findings.refuse(key, problem);
+    }
+}

@@ -1,0 +1,180 @@
+//! `[[providers]]`: what can be connected.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Checker;
+use crate::{
+    config::{Probe, Provider, raw},
+    elicitation::ProviderId,
+    scope::Scopes,
+};
+
+/// What Consentry sends itself, and what would replace all of it at once (R66).
+const CORE: [&str; 19] = [
+    "client_assertion",
+    "client_assertion_type",
+    "client_id",
+    "client_secret",
+    "code",
+    "code_challenge",
+    "code_challenge_method",
+    "code_verifier",
+    "error",
+    "iss",
+    "nonce",
+    "redirect_uri",
+    "request",
+    "request_uri",
+    "resource",
+    "response_mode",
+    "response_type",
+    "scope",
+    "state",
+];
+/// A probe carries the user's token and goes where it says; these would change both.
+const NO_PROBE_HEADER: [&str; 6] =
+    ["authorization", "connection", "content-length", "cookie", "host", "transfer-encoding"];
+
+impl Checker<'_> {
+    pub(super) fn providers(&mut self, list: Vec<(String, raw::Provider)>) -> Vec<Provider> {
+        let mut ids = HashMap::new();
+        let mut providers = Vec::new();
+        for (at, raw) in list {
+            self.unique(&mut ids, &format!("{at}.id"), &raw.id);
+            self.id(&format!("{at}.id"), &raw.id);
+            if let Some(provider) = self.provider(&at, raw) {
+                self.check_provider(&at, &provider);
+                providers.push(provider);
+            }
+        }
+        providers
+    }
+
+    fn provider(&mut self, at: &str, raw: raw::Provider) -> Option<Provider> {
+        let client_secret = self.client_secret(&format!("{at}.client_secret"), raw.client_secret);
+        let scopes = self.scopes(&format!("{at}.scopes"), raw.scopes);
+        let allowed_scopes = match raw.allowed_scopes {
+            Some(allowed) => self.scopes(&format!("{at}.allowed_scopes"), allowed),
+            None => scopes.clone(),
+        };
+        let mut separator = raw.scope_separator.chars();
+        let one = (separator.next(), separator.next());
+        let (Some(scope_separator), None) = one else {
+            self.refuse(format!("{at}.scope_separator"), "must be one character");
+            return None;
+        };
+        let mut url = |key: &str, text: Option<String>| {
+            text.and_then(|text| self.endpoint(&format!("{at}.{key}"), &text))
+        };
+        let probe = raw.probe.and_then(|probe| {
+            let url = url("probe.url", Some(probe.url))?;
+            Some(Probe { url, id: probe.id, label: probe.label, headers: probe.headers })
+        });
+        Some(Provider {
+            name: raw.name.unwrap_or_else(|| raw.id.clone()),
+            id: raw.id.parse::<ProviderId>().ok()?,
+            issuer: raw.issuer,
+            issuer_always_sent: raw.issuer_always_sent,
+            authorization_endpoint: url("authorization_endpoint", raw.authorization_endpoint),
+            token_endpoint: url("token_endpoint", raw.token_endpoint),
+            revocation_endpoint: url("revocation_endpoint", raw.revocation_endpoint),
+            userinfo_endpoint: url("userinfo_endpoint", raw.userinfo_endpoint),
+            client_id: raw.client_id,
+            client_secret,
+            client_authentication: raw.client_authentication.map(Into::into),
+            scopes,
+            allowed_scopes,
+            scope_separator,
+            scope_words: raw.scope_words,
+            authorize_params: raw.authorize_params,
+            account_chooser_params: raw.account_chooser_params,
+            resource: raw.resource,
+            pkce: raw.pkce,
+            form_post: raw.form_post,
+            cancel_codes: raw.cancel_codes,
+            probe,
+            manage_url: url("manage_url", raw.manage_url),
+            docs_url: url("docs_url", raw.docs_url),
+        })
+    }
+
+    fn scopes(&mut self, key: &str, list: Vec<String>) -> Scopes {
+        self.findings
+            .keep(key, Scopes::new(list).map_err(|error| format!("is refused: {error}")))
+            .unwrap_or_default()
+    }
+
+    fn check_provider(&mut self, at: &str, provider: &Provider) {
+        self.name(&format!("{at}.name"), &provider.name);
+        self.text(&format!("{at}.client_id"), &provider.client_id);
+        self.client_authentication(at, provider.client_secret.is_some(), provider.client_authentication);
+        match &provider.issuer {
+            Some(issuer) => self.issuer(&format!("{at}.issuer"), issuer),
+            None => {
+                let found = provider.authorization_endpoint.is_some() && provider.token_endpoint.is_some();
+                self.demand(found, at, "needs an issuer, or both authorization_endpoint and token_endpoint");
+                let problem = "needs an issuer to compare with";
+                self.demand(!provider.issuer_always_sent, format!("{at}.issuer_always_sent"), problem);
+            }
+        }
+        for (n, resource) in provider.resource.iter().enumerate() {
+            self.resource(&format!("{at}.resource[{n}]"), resource);
+        }
+        self.check_scopes(at, provider);
+        self.check_params(&format!("{at}.authorize_params"), &provider.authorize_params);
+        self.check_params(&format!("{at}.account_chooser_params"), &provider.account_chooser_params);
+        for name in provider.account_chooser_params.keys() {
+            let twice = provider.authorize_params.keys().any(|other| other.eq_ignore_ascii_case(name));
+            self.demand(!twice, format!("{at}.account_chooser_params.{name}"), "is in authorize_params too");
+        }
+        if let Some(probe) = &provider.probe {
+            self.check_probe(&format!("{at}.probe"), probe);
+        }
+    }
+
+    fn check_scopes(&mut self, at: &str, provider: &Provider) {
+        let covered = provider.allowed_scopes.covers(&provider.scopes);
+        self.demand(covered, format!("{at}.allowed_scopes"), "must hold every one of scopes");
+        let fits = matches!(provider.scope_separator, ' ' | ',' | ';' | '+' | '|');
+        self.demand(fits, format!("{at}.scope_separator"), "must be a space, comma, semicolon, plus or bar");
+    }
+
+    /// Parameters that can be added and replace nothing, in any spelling (R66).
+    fn check_params(&mut self, at: &str, params: &BTreeMap<String, String>) {
+        for (name, value) in params {
+            // A name may be what an operator meant as something else; it is shown only where it is a plain word.
+            let plain = (1..=64).contains(&name.len())
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+            if !plain {
+                self.refuse(
+                    at,
+                    "has a name with other characters than letters, digits, underscore, hyphen and dot",
+                );
+                continue;
+            }
+            let core = CORE.iter().any(|core| core.eq_ignore_ascii_case(name));
+            self.demand(!core, format!("{at}.{name}"), "is sent by Consentry itself and cannot be replaced");
+            let clean = value.len() <= 1_000 && !value.chars().any(char::is_control);
+            self.demand(
+                clean,
+                format!("{at}.{name}"),
+                "must be at most 1000 characters without control characters",
+            );
+        }
+    }
+
+    fn check_probe(&mut self, at: &str, probe: &Probe) {
+        self.text(&format!("{at}.id"), &probe.id);
+        self.text(&format!("{at}.label"), &probe.label);
+        for (name, value) in &probe.headers {
+            let key = format!("{at}.headers");
+            let valid = http::HeaderName::from_bytes(name.as_bytes()).is_ok()
+                && http::HeaderValue::from_str(value).is_ok();
+            self.demand(valid, &key, "holds something that is no header");
+            let free = !NO_PROBE_HEADER.iter().any(|header| header.eq_ignore_ascii_case(name));
+            self.demand(free, &key, "sets a header that Consentry sets itself");
+        }
+    }
+}
