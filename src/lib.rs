@@ -5,6 +5,7 @@ pub mod config;
 pub mod connection;
 pub mod elicitation;
 pub mod outbound;
+pub mod provider;
 pub mod random;
 pub mod scope;
 pub mod secret;

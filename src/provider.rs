@@ -1,0 +1,155 @@
+//! The third party's side: what is known of providers, the address to leave for, the exchange, who the account is,
+//! revocation, and what a provider's "no" means.
+//!
+//! Nothing here knows of elicitations, sessions or rows. What it must never do: send a code twice, follow a redirect,
+//! believe an address or an issuer because metadata says so, keep or show a provider's answer.
+
+mod account;
+mod answer;
+pub mod catalogue;
+mod departure;
+mod endpoints;
+mod error;
+mod exchange;
+mod failure;
+mod id_token;
+mod known;
+mod path;
+mod request;
+mod revocation;
+mod tokens;
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use url::Url;
+
+pub use self::{
+    departure::Departure,
+    endpoints::Endpoints,
+    error::{AuthorizationError, ProviderError, classify_authorization_error, clean},
+    failure::{Class, Failure},
+    tokens::Tokens,
+};
+use self::{exchange::Grant, known::Known};
+use crate::{
+    clock::Clock,
+    config::Provider,
+    connection::Account,
+    elicitation::ProviderId,
+    outbound::Outbound,
+    scope::Scopes,
+    secret::{Hash, Secret},
+};
+
+/// Every configured provider. Cheap to clone.
+#[derive(Clone)]
+pub struct Providers(Arc<All>);
+
+struct All {
+    known: Vec<Known>,
+    outbound: Outbound,
+    clock: Clock,
+}
+
+impl Providers {
+    /// Takes the configured providers; asks nobody anything.
+    pub fn new(providers: Vec<Provider>, outbound: Outbound, clock: Clock) -> Self {
+        Self(Arc::new(All { known: providers.into_iter().map(Known::new).collect(), outbound, clock }))
+    }
+
+    /// The provider of this id.
+    pub fn get(&self, id: &ProviderId) -> Option<Arc<Provider>> {
+        self.0.known.iter().find(|known| known.provider.id == *id).map(|known| known.provider.clone())
+    }
+
+    /// All of them, as configured.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.0.known.iter().map(|known| &known.provider)
+    }
+
+    /// The provider's endpoints: configured, else discovered, fresh for an hour, and in an outage the last ones known
+    /// for a day.
+    ///
+    /// # Errors
+    /// [`ProviderError::Misconfigured`], [`ProviderError::Policy`], [`ProviderError::Unreachable`].
+    pub async fn endpoints(&self, provider: &Provider) -> Result<Arc<Endpoints>, ProviderError> {
+        let All { known, outbound, clock } = &*self.0;
+        if let Some(configured) = Endpoints::configured(provider, outbound) {
+            return configured.map(Arc::new);
+        }
+        match known.iter().find(|known| known.provider.id == provider.id) {
+            Some(known) => known.endpoints(outbound, clock).await,
+            None => Endpoints::discover(provider, outbound).await.map(Arc::new),
+        }
+    }
+
+    /// Where the browser leaves for.
+    ///
+    /// # Errors
+    /// As [`Providers::endpoints`]; [`ProviderError::Misconfigured`] when the provider does not take S256 and nobody
+    /// opted out (R58).
+    pub async fn departure(
+        &self,
+        provider: &Provider,
+        departure: Departure<'_>,
+    ) -> Result<Url, ProviderError> {
+        let endpoints = self.endpoints(provider).await?;
+        departure::url(provider, &endpoints, departure, &self.0.outbound).await
+    }
+
+    /// Exchanges a code. One request, never repeated (R86). `asked` is what was granted when the answer does not say.
+    ///
+    /// # Errors
+    /// [`ProviderError`]; after any of them the code is spent as far as we are concerned.
+    pub async fn exchange(
+        &self,
+        provider: &Provider,
+        code: &Secret,
+        verifier: &Secret,
+        redirect_uri: &str,
+        asked: &Scopes,
+    ) -> Result<Tokens, ProviderError> {
+        let endpoints = self.endpoints(provider).await?;
+        let grant = Grant { code, verifier, redirect_uri, asked };
+        let tokens = exchange::exchange(provider, &endpoints, grant, &self.0.outbound, &self.0.clock).await?;
+        let beyond = tokens.granted.without(asked);
+        if !beyond.is_empty() {
+            // R65: flagged; the grant itself is the provider's and the person's affair.
+            tracing::warn!(provider = %provider.id, scopes = beyond.len(), "more was granted than was asked for");
+        }
+        Ok(tokens)
+    }
+
+    /// Whose account the tokens are for: by the probe, `userinfo`, or the ID token; nothing when there is none of them.
+    ///
+    /// # Errors
+    /// [`ProviderError::Denied`] when the new token is not let in, [`ProviderError::Malformed`] when no stable id can
+    /// be told, [`ProviderError::AccountMismatch`] when two answers speak of two accounts, and the usual ones.
+    pub async fn account(&self, provider: &Provider, tokens: &Tokens) -> Result<Account, ProviderError> {
+        if let Some(probe) = &provider.probe {
+            return account::probe(provider, probe, tokens, &self.0.outbound).await;
+        }
+        let endpoints = self.endpoints(provider).await?;
+        account::open_id(provider, &endpoints, tokens, self.0.clock.now(), &self.0.outbound).await
+    }
+
+    /// Revokes a token; `hint` is `access_token` or `refresh_token` (RFC 7009, section 2.1). A token that the provider
+    /// does not know is revoked.
+    ///
+    /// # Errors
+    /// [`ProviderError::Unreachable`] when the token still exists and it should be tried again later;
+    /// [`ProviderError::Misconfigured`] when there is no endpoint, or our client is refused; and the usual ones.
+    pub async fn revoke(&self, provider: &Provider, token: &Secret, hint: &str) -> Result<(), ProviderError> {
+        let endpoints = self.endpoints(provider).await?;
+        revocation::revoke(provider, &endpoints, token, hint, &self.0.outbound).await
+    }
+}
+
+/// The S256 challenge of a verifier (RFC 7636, section 4.2).
+pub fn challenge(verifier: &Secret) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(Hash::of(verifier.expose().as_bytes()).as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Whose account it is at the provider: a configured probe, else `userinfo`, else the ID token's claims.
+//!
+//! The id is what two connects are compared by, so it is taken from a place that does not change with the person's name,
+//! and refused when it cannot be told exactly. The label is the provider's text: bounded, without control characters, and
+//! never compared.
+
+use http::{HeaderName, HeaderValue, Request, header};
+use serde_json::{Map, Value};
+use url::Url;
+use zeroize::Zeroizing;
+
+use crate::{
+    config::{Probe, Provider},
+    connection::Account,
+    outbound::{Answer, Outbound, OutboundError},
+    provider::{endpoints::Endpoints, error::ProviderError, id_token, path, tokens::Tokens},
+    secret::Secret,
+};
+
+const LONGEST_ID: usize = 255;
+const LONGEST_LABEL: usize = 200;
+
+/// By the configured probe.
+pub(super) async fn probe(
+    provider: &Provider,
+    probe: &Probe,
+    tokens: &Tokens,
+    outbound: &Outbound,
+) -> Result<Account, ProviderError> {
+    let mut request = get(&probe.url, &tokens.access_token)?;
+    for (name, value) in &probe.headers {
+        let value = value.replace("{client_id}", &provider.client_id);
+        let name = HeaderName::try_from(name).map_err(|_| ProviderError::misconfigured("probe_headers"))?;
+        let value =
+            HeaderValue::try_from(value).map_err(|_| ProviderError::misconfigured("probe_headers"))?;
+        // The token stands where it stands: no setting takes it away.
+        if name != header::AUTHORIZATION {
+            request.headers_mut().insert(name, value);
+        }
+    }
+    let answer = outbound.send(request).await.map_err(unreachable)?;
+    let body: Value = read(&answer)?;
+    let id = id(path::find(&body, &probe.id)).ok_or(ProviderError::Malformed { what: "account_id" })?;
+    let label = path::find(&body, &probe.label).and_then(text).and_then(|text| label(&text));
+    Ok(Account { label: label.or_else(|| self::label(&id)), id: Some(id) })
+}
+
+/// By OpenID Connect: `userinfo` where there is one, and the ID token where there is one. Both must speak of the same
+/// subject (OpenID Connect Core, section 5.3.2). Neither: nothing is known, which is no error.
+pub(super) async fn open_id(
+    provider: &Provider,
+    endpoints: &Endpoints,
+    tokens: &Tokens,
+    now: crate::clock::Millis,
+    outbound: &Outbound,
+) -> Result<Account, ProviderError> {
+    let claims = match (&tokens.id_token, &endpoints.issuer) {
+        (Some(token), Some(issuer)) => Some(id_token::claims(token, issuer, &provider.client_id, now)?),
+        _ => None,
+    };
+    let claimed = claims.as_ref().map(of_claims).transpose()?;
+    let Some(url) = userinfo_endpoint(provider, endpoints, tokens) else {
+        return Ok(claimed.unwrap_or_default());
+    };
+    let told = userinfo(url, &tokens.access_token, outbound).await;
+    match (told, claimed) {
+        (Ok(told), Some(claimed)) if told.id != claimed.id => Err(ProviderError::AccountMismatch),
+        (Ok(told), _) => Ok(told),
+        (Err(_), Some(claimed)) => Ok(claimed),
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// A discovered `userinfo` answers only to tokens that were granted `openid`; a configured one is asked in any case.
+fn userinfo_endpoint<'a>(provider: &Provider, endpoints: &'a Endpoints, tokens: &Tokens) -> Option<&'a Url> {
+    let asked = provider.userinfo_endpoint.is_some() || tokens.granted.iter().any(|scope| scope == "openid");
+    endpoints.userinfo.as_ref().filter(|_| asked)
+}
+
+async fn userinfo(url: &Url, token: &Secret, outbound: &Outbound) -> Result<Account, ProviderError> {
+    let answer = outbound.send(get(url, token)?).await.map_err(unreachable)?;
+    of_claims(&read::<Map<String, Value>>(&answer)?)
+}
+
+fn of_claims(claims: &Map<String, Value>) -> Result<Account, ProviderError> {
+    let id = id(claims.get("sub")).ok_or(ProviderError::Malformed { what: "account_id" })?;
+    let named = ["email", "preferred_username", "name", "nickname"]
+        .iter()
+        .find_map(|claim| label(claims.get(*claim)?.as_str()?));
+    Ok(Account { label: named.or_else(|| label(&id)), id: Some(id) })
+}
+
+fn get(url: &Url, token: &Secret) -> Result<Request<Vec<u8>>, ProviderError> {
+    let value = Zeroizing::new(format!("Bearer {}", token.expose()));
+    let mut value =
+        HeaderValue::from_str(&value).map_err(|_| ProviderError::Malformed { what: "access_token" })?;
+    value.set_sensitive(true);
+    let mut request = Request::new(Vec::new());
+    *request.uri_mut() = url.as_str().parse().map_err(|_| ProviderError::Policy)?;
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    request.headers_mut().insert(header::AUTHORIZATION, value);
+    Ok(request)
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderError> {
+    match answer.status.as_u16() {
+        200..=299 => answer.json().map_err(|_| ProviderError::Malformed { what: "account_answer" }),
+        300..=399 => Err(ProviderError::Policy),
+        status @ (401 | 403) => Err(ProviderError::Denied { status }),
+        408 | 425 | 429 | 500..=599 => Err(ProviderError::Unreachable {
+            maybe_sent: true,
+            retry_after: answer.retry_after(answer.received_at),
+        }),
+        _ => Err(ProviderError::misconfigured("probe_refused")),
+    }
+}
+
+fn unreachable(error: OutboundError) -> ProviderError {
+    match error {
+        OutboundError::Refused(_) => ProviderError::Policy,
+        OutboundError::TooLarge | OutboundError::Garbled | OutboundError::Unwritable => {
+            ProviderError::Malformed { what: error.code() }
+        }
+        OutboundError::NotSent(_) | OutboundError::TimedOut { .. } | OutboundError::Cut => {
+            ProviderError::Unreachable { maybe_sent: error.maybe_sent(), retry_after: None }
+        }
+    }
+}
+
+/// A string, or a whole number as its decimal text. What a reader could round to another's id is none.
+fn id(value: Option<&Value>) -> Option<String> {
+    let id = text(value?)?;
+    ((1..=LONGEST_ID).contains(&id.len()) && !id.contains(char::is_control)).then_some(id)
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
+        Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// What a person may read: no control characters and none that turn the direction of writing, at most 200 characters.
+fn label(text: &str) -> Option<String> {
+    let shown = |c: &char| {
+        !c.is_control()
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let clean: String = text.trim().chars().filter(shown).take(LONGEST_LABEL).collect();
+    let clean = clean.trim();
+    (!clean.is_empty()).then(|| clean.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_exact_or_none() {
+        for (value, expected) in [
+            (json!("u-1"), Some("u-1")),
+            (json!(583_231), Some("583231")),
+            (json!(18_446_744_073_709_551_615_u64), Some("18446744073709551615")),
+            (json!(-7), Some("-7")),
+            (json!(1.5), None),
+            (json!(""), None),
+            (json!("a\nb"), None),
+            (json!(true), None),
+            (json!(null), None),
+            (json!({"a": 1}), None),
+        ] {
+            assert_eq!(id(Some(&value)).as_deref(), expected, "{value}");
+        }
+        let rounded: Value = serde_json::from_str("184467440737095516160").unwrap();
+        assert_eq!(id(Some(&rounded)), None);
+        assert_eq!(id(Some(&json!("x".repeat(256)))), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_label_is_short_and_shows_what_it_is(text in ".{0,400}|[\\x00-\\x20\u{202e}]{0,9}") {
+            if let Some(label) = label(&text) {
+                prop_assert!((1..=LONGEST_LABEL).contains(&label.chars().count()));
+                let turned = label.contains('\u{202e}');
+                prop_assert!(!label.contains(char::is_control) && !turned);
+            }
+        }
+    }
+}

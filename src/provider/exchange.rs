@@ -1,0 +1,65 @@
+//! The code for tokens (RFC 6749, section 4.1.3; RFC 7636, section 4.5).
+//!
+//! One request. What it must never do: send a code twice (R86), try another way of proving ourselves, follow a redirect.
+
+use http::Request;
+
+use crate::{
+    clock::Clock,
+    config::Provider,
+    outbound::Outbound,
+    provider::{
+        answer::{self, Answered, Reading},
+        endpoints::Endpoints,
+        error::ProviderError,
+        failure::Failure,
+        request::form_post,
+        tokens::Tokens,
+    },
+    scope::Scopes,
+    secret::Secret,
+};
+
+/// What the browser brought back, and what its attempt remembers.
+pub(super) struct Grant<'a> {
+    pub(super) code: &'a Secret,
+    pub(super) verifier: &'a Secret,
+    pub(super) redirect_uri: &'a str,
+    pub(super) asked: &'a Scopes,
+}
+
+pub(super) async fn exchange(
+    provider: &Provider,
+    endpoints: &Endpoints,
+    grant: Grant<'_>,
+    outbound: &Outbound,
+    clock: &Clock,
+) -> Result<Tokens, ProviderError> {
+    let mut pairs = vec![
+        ("grant_type", "authorization_code"),
+        ("code", grant.code.expose()),
+        ("redirect_uri", grant.redirect_uri),
+    ];
+    if provider.pkce {
+        pairs.push(("code_verifier", grant.verifier.expose()));
+    }
+    pairs.extend(provider.resource.iter().map(|resource| ("resource", resource.as_str())));
+    let request = form_post(&endpoints.token, provider, endpoints.client_authentication, &pairs)?;
+    Ok(ask(request, grant.asked, outbound, clock).await?)
+}
+
+/// Sends a token request, once, and reads what comes back.
+async fn ask(
+    request: Request<Vec<u8>>,
+    asked: &Scopes,
+    outbound: &Outbound,
+    clock: &Clock,
+) -> Result<Tokens, Failure> {
+    let answer = outbound.send(request).await.map_err(Failure::of_outbound)?;
+    match Answered::of(&answer) {
+        Answered { status: 200..=299, reading: Reading::Fields(fields), .. } => {
+            answer::tokens(fields, asked, clock.now()).map_err(Failure::unusable)
+        }
+        other => Err(Failure::of_answer(&other)),
+    }
+}

@@ -1,0 +1,30 @@
+//! What a token endpoint gave, until it is sealed.
+
+use std::fmt;
+
+use crate::{clock::Millis, scope::Scopes, secret::Secret};
+
+/// The tokens of one grant. Cannot be printed.
+#[derive(Clone)]
+pub struct Tokens {
+    /// 1 to 65,536 visible ASCII characters.
+    pub access_token: Secret,
+    /// `Bearer` in this spelling, or the provider's own word.
+    pub token_type: String,
+    /// Absent when the answer had none.
+    pub refresh_token: Option<Secret>,
+    /// When the access token ends; absent when the provider does not say.
+    pub access_expires_at: Option<Millis>,
+    /// When the refresh token ends; absent when the provider does not say.
+    pub refresh_expires_at: Option<Millis>,
+    /// What was granted; may be more or less than was asked for.
+    pub granted: Scopes,
+    /// OpenID Connect Core, section 3.1.3.3.
+    pub id_token: Option<Secret>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens")
+    }
+}
