@@ -4,6 +4,7 @@ pub mod clock;
 pub mod config;
 pub mod connection;
 pub mod elicitation;
+pub mod identity;
 pub mod outbound;
 pub mod provider;
 pub mod random;

@@ -1,0 +1,102 @@
+//! The user's MCP access token, as an MCP server passes it on: a JWT of RFC 9068, or whatever the issuer says of it
+//! by RFC 7662. It must be the server's own (`aud`), the issuer's, and alive (R2).
+//!
+//! What it must never do: build a URL from a token (R95); remember a refusal, which a new key could make wrong.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Map, Value};
+
+use super::{TokenRefusal, claims::Claims, jws::Jws};
+use crate::{clock::Millis, config::AuthorizationServer, secret::Hash, subject::Subject};
+
+/// How long the issuer's yes is believed.
+const INTROSPECTED_LIFE: Duration = Duration::from_secs(30);
+const INTROSPECTED_MAX: usize = 10_000;
+
+/// Checks the header's type, before any key is asked for. Many servers still send `JWT`; what tells their ID tokens
+/// apart is in the claims.
+pub(super) fn check_type(jws: &Jws<'_>) -> Result<(), TokenRefusal> {
+    match jws.typ.as_deref() {
+        None | Some("at+jwt" | "jwt") => Ok(()),
+        Some(_) => Err(TokenRefusal::Type),
+    }
+}
+
+/// Checks the claims of a token whose signature holds.
+pub(super) fn check(
+    claims: Map<String, Value>,
+    typ: Option<&str>,
+    server: &AuthorizationServer,
+    resource: &str,
+    now: Millis,
+) -> Result<Subject, TokenRefusal> {
+    let claims = Claims::new(claims);
+    if claims.text("iss")? != Some(&server.issuer) {
+        return Err(TokenRefusal::Issuer);
+    }
+    if !claims.audiences()?.contains(&resource) {
+        return Err(TokenRefusal::Audience);
+    }
+    claims.check_times(now, server.leeway)?;
+    // These only stand in ID tokens; one that went to a client must not speak for its user here.
+    if typ != Some("at+jwt") && ["nonce", "at_hash", "c_hash"].iter().any(|name| claims.has(name)) {
+        return Err(TokenRefusal::Type);
+    }
+    claims.subject(&server.issuer, &server.subject_claim)
+}
+
+/// Checks an introspection response (RFC 7662, section 2.2). It is the issuer's own, so that `iss` and `exp` may be
+/// absent; `aud` may not, for nothing else says whom the token is for.
+pub(super) fn check_introspected(
+    response: Map<String, Value>,
+    server: &AuthorizationServer,
+    resource: &str,
+    now: Millis,
+) -> Result<(Subject, Millis), TokenRefusal> {
+    if response.get("active") != Some(&Value::Bool(true)) {
+        return Err(TokenRefusal::Inactive);
+    }
+    let claims = Claims::new(response);
+    if claims.text("iss")?.is_some_and(|issuer| issuer != server.issuer) {
+        return Err(TokenRefusal::Issuer);
+    }
+    if !claims.audiences()?.contains(&resource) {
+        return Err(TokenRefusal::Audience);
+    }
+    let believed = now.plus(INTROSPECTED_LIFE);
+    let until =
+        if claims.has("exp") { claims.check_times(now, server.leeway)?.min(believed) } else { believed };
+    Ok((claims.subject(&server.issuer, &server.subject_claim)?, until))
+}
+
+/// The issuers' recent yeses, by the hash of the token and whom it was checked for.
+#[derive(Default)]
+pub(super) struct Introspected(Mutex<HashMap<Hash, (Subject, Millis)>>);
+
+impl Introspected {
+    /// What a token is known by.
+    pub(super) fn key(server: &AuthorizationServer, resource: &str, token: &str) -> Hash {
+        let parts = [server.id.as_bytes(), resource.as_bytes(), token.as_bytes()].map(Hash::of);
+        Hash::of(&parts.map(|part| part.0).concat())
+    }
+
+    pub(super) fn get(&self, key: &Hash, now: Millis) -> Option<Subject> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(key).filter(|(_, until)| now < *until).map(|(subject, _)| subject.clone())
+    }
+
+    pub(super) fn keep(&self, key: Hash, subject: &Subject, until: Millis, now: Millis) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= INTROSPECTED_MAX {
+            known.retain(|_, (_, until)| now < *until);
+        }
+        if known.len() < INTROSPECTED_MAX {
+            known.insert(key, (subject.clone(), until));
+        }
+    }
+}
