@@ -3,6 +3,7 @@
 //! It knows no passwords: the sign-in page has a button for each person, for this is a fake.
 
 mod client_documents;
+mod cors;
 mod discovery;
 mod introspect;
 mod issue;
@@ -31,7 +32,7 @@ const SCOPES: [&str; 7] =
 
 /// What only this fake has, beside [`Settings`]. Changed at any time by `configure_identity`.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub struct IdentitySettings {
     /// Another `sub` for every client (OpenID Connect Core 8.1), in all tokens.
     pub pairwise_subjects: bool,
     /// Access tokens are random text that only introspection explains, instead of JWTs.
@@ -46,7 +47,7 @@ pub struct Identity {
     pub resources: Option<Vec<String>>,
 }
 
-impl Default for Identity {
+impl Default for IdentitySettings {
     fn default() -> Self {
         Self {
             pairwise_subjects: false,
@@ -70,7 +71,7 @@ pub struct AuthorizationServer {
 pub(crate) struct Inner {
     core: Arc<Core>,
     keys: Mutex<Keys>,
-    identity: Mutex<Identity>,
+    identity: Mutex<IdentitySettings>,
     people: Mutex<Vec<Person>>,
     /// Who is signed in, by the value of the session cookie.
     sessions: Mutex<HashMap<String, sign_in::Session>>,
@@ -86,7 +87,7 @@ impl AuthorizationServer {
         let keys = tokio::task::spawn_blocking(Keys::generate).await.map_err(io::Error::other)?;
         let keys = keys.map_err(io::Error::other)?;
         let bound = bind(listen).await?;
-        let settings = Settings::new(&SCOPES, Refresh::Never);
+        let settings = Settings::new(&SCOPES, "mcp", Refresh::Never);
         let inner = Arc::new(Inner {
             core: Arc::new(Core::new("Example ID", "example-id", &bound.base_url, settings)),
             keys: Mutex::new(keys),
@@ -126,7 +127,7 @@ impl AuthorizationServer {
     }
 
     /// Changes what only this fake has, from the next request on.
-    pub fn configure_identity(&self, change: impl FnOnce(&mut Identity)) {
+    pub fn configure_identity(&self, change: impl FnOnce(&mut IdentitySettings)) {
         change(&mut lock(&self.inner.identity));
     }
 
@@ -214,14 +215,18 @@ impl AuthorizationServer {
         self.inner.core.script.clear(path);
     }
 
-    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again.
-    pub fn accept_connections(&self, open: bool) {
-        self.running.accept(open);
+    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again. Returns when it
+    /// is so.
+    ///
+    /// # Errors
+    /// When somebody else has taken the port meanwhile.
+    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
+        self.running.accept(open).await
     }
 }
 
 impl Inner {
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> IdentitySettings {
         lock(&self.identity).clone()
     }
 }

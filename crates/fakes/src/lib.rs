@@ -35,7 +35,7 @@ mod serve;
 mod sink;
 mod tokens;
 
-pub use authorization_server::{AuthorizationServer, Identity, Person};
+pub use authorization_server::{AuthorizationServer, IdentitySettings, Person};
 pub use clients::{Authentication, AuthenticationUsed, Client};
 pub use clock::Clock;
 pub use log::{Log, Received};

@@ -42,31 +42,39 @@ impl Received {
 /// An append-only list that can be waited on. Clones share it.
 #[derive(Debug)]
 pub struct Log<T> {
-    entries: Arc<Mutex<Vec<T>>>,
+    kept: Arc<Mutex<Kept<T>>>,
     changed: Arc<watch::Sender<()>>,
+}
+
+#[derive(Debug)]
+struct Kept<T> {
+    /// How many entries were forgotten: indices go on counting.
+    before: usize,
+    entries: Vec<T>,
 }
 
 impl<T> Clone for Log<T> {
     fn clone(&self) -> Self {
-        Self { entries: Arc::clone(&self.entries), changed: Arc::clone(&self.changed) }
+        Self { kept: Arc::clone(&self.kept), changed: Arc::clone(&self.changed) }
     }
 }
 
 impl<T> Default for Log<T> {
     fn default() -> Self {
-        Self { entries: Arc::default(), changed: Arc::new(watch::Sender::new(())) }
+        let kept = Kept { before: 0, entries: Vec::new() };
+        Self { kept: Arc::new(Mutex::new(kept)), changed: Arc::new(watch::Sender::new(())) }
     }
 }
 
 impl<T: Clone> Log<T> {
     /// Everything so far.
     pub fn entries(&self) -> Vec<T> {
-        lock(&self.entries).clone()
+        lock(&self.kept).entries.clone()
     }
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
-        lock(&self.entries).len()
+        lock(&self.kept).entries.len()
     }
 
     /// Whether nothing happened yet.
@@ -74,9 +82,11 @@ impl<T: Clone> Log<T> {
         self.len() == 0
     }
 
-    /// Forgets everything; numbers that entries carry go on counting from zero again.
+    /// Forgets everything; numbers that entries carry go on counting.
     pub fn clear(&self) {
-        lock(&self.entries).clear();
+        let mut kept = lock(&self.kept);
+        kept.before += kept.entries.len();
+        kept.entries.clear();
     }
 
     /// Waits until `enough` holds for the entries, and returns them. `None` when `limit` (wall time) is over first.
@@ -101,19 +111,22 @@ impl<T: Clone> Log<T> {
 
     /// Appends an entry that knows its own index.
     pub(crate) fn push_with(&self, entry: impl FnOnce(usize) -> T) -> usize {
-        let mut entries = lock(&self.entries);
-        let index = entries.len();
-        entries.push(entry(index));
-        drop(entries);
+        let mut kept = lock(&self.kept);
+        let index = kept.before + kept.entries.len();
+        kept.entries.push(entry(index));
+        drop(kept);
         self.changed.send_replace(());
         index
     }
 
     /// Changes an entry that is still there.
     pub(crate) fn amend(&self, index: usize, change: impl FnOnce(&mut T)) {
-        if let Some(entry) = lock(&self.entries).get_mut(index) {
+        let mut kept = lock(&self.kept);
+        let place = index.checked_sub(kept.before);
+        if let Some(entry) = place.and_then(|place| kept.entries.get_mut(place)) {
             change(entry);
         }
+        drop(kept);
         self.changed.send_replace(());
     }
 }

@@ -74,6 +74,8 @@ pub struct Settings {
     pub require_pkce: bool,
     /// What may be asked for; anything else is `invalid_scope`.
     pub scopes: Vec<String>,
+    /// Taken for asked when a request names no scope (RFC 6749 section 3.3).
+    pub default_scopes: Vec<String>,
     /// When set, approving grants exactly these scopes, whatever was asked and ticked.
     pub grant_only: Option<Vec<String>>,
     /// Refresh tokens.
@@ -87,7 +89,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn new(scopes: &[&str], refresh: Refresh) -> Self {
+    pub(crate) fn new(scopes: &[&str], default_scope: &str, refresh: Refresh) -> Self {
         Self {
             metadata: true,
             metadata_changes: Map::new(),
@@ -95,6 +97,7 @@ impl Settings {
             par: Par::Off,
             require_pkce: true,
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            default_scopes: vec![default_scope.to_owned()],
             grant_only: None,
             refresh,
             rotation_grace: Duration::ZERO,

@@ -76,6 +76,12 @@ pub(crate) async fn token_endpoint(
     }
 }
 
+/// Anything but a POST to the token endpoint: refused, and in its log with what the query said.
+pub(crate) async fn not_a_token_post(core: &Core, headers: &HeaderMap, query: Option<&str>) -> Response {
+    core.note_wrong_method(headers, query.unwrap_or_default());
+    (StatusCode::METHOD_NOT_ALLOWED, [("allow", "POST")]).into_response()
+}
+
 /// The revocation endpoint, likewise.
 pub(crate) async fn revocation_endpoint(core: &Core, headers: &HeaderMap, body: &Bytes) -> Response {
     match core.script.take("/revoke") {

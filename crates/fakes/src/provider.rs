@@ -51,7 +51,7 @@ impl Provider {
     /// When the address cannot be listened on.
     pub async fn named(name: &str, listen: Listen) -> io::Result<Self> {
         let bound = bind(listen).await?;
-        let settings = Settings::new(&SCOPES, Refresh::Strict);
+        let settings = Settings::new(&SCOPES, "profile", Refresh::Strict);
         let core = Arc::new(Core::new(name, "example-files", &bound.base_url, settings));
         let inner = Arc::new(Inner { core, accounts: Mutex::new(accounts::default_accounts()) });
         let running = bound.serve(routes::router(Arc::clone(&inner)));
@@ -146,9 +146,13 @@ impl Provider {
         self.inner.core.script.unused(path)
     }
 
-    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again.
-    pub fn accept_connections(&self, open: bool) {
-        self.running.accept(open);
+    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again. Returns when it
+    /// is so.
+    ///
+    /// # Errors
+    /// When somebody else has taken the port meanwhile.
+    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
+        self.running.accept(open).await
     }
 
     /// The account removes every client in its settings here: all its grants end, nobody is told.

@@ -85,8 +85,10 @@ pub(crate) async fn bind(listen: Listen) -> io::Result<Bound> {
 impl Bound {
     pub(crate) fn serve(self, router: Router) -> Running {
         let phase = watch::Sender::new(Phase::Accepting);
-        let task = tokio::spawn(accept(self.listener, self.address, self.tls, router, phase.subscribe()));
-        Running { base_url: self.base_url, address: self.address, phase, task }
+        let (opened, is_open) = watch::channel(true);
+        let port = Port { address: self.address, tls: self.tls, router, phase: phase.subscribe(), opened };
+        let task = tokio::spawn(port.accept(self.listener));
+        Running { base_url: self.base_url, address: self.address, phase, is_open, task }
     }
 }
 
@@ -96,13 +98,20 @@ pub(crate) struct Running {
     pub(crate) base_url: String,
     pub(crate) address: SocketAddr,
     phase: watch::Sender<Phase>,
+    is_open: watch::Receiver<bool>,
     task: JoinHandle<()>,
 }
 
 impl Running {
     /// `false`: the port is closed, so that connecting is refused, and open connections end. `true`: open again.
-    pub(crate) fn accept(&self, open: bool) {
+    /// Returns when it is so.
+    ///
+    /// # Errors
+    /// When somebody else has the port by now.
+    pub(crate) async fn accept(&self, open: bool) -> io::Result<()> {
         self.phase.send_replace(if open { Phase::Accepting } else { Phase::Refusing });
+        let done = self.is_open.clone().wait_for(|is_open| *is_open == open).await.map(drop);
+        done.map_err(|_| io::Error::from(io::ErrorKind::AddrInUse))
     }
 }
 
@@ -115,41 +124,56 @@ impl Drop for Running {
     }
 }
 
-async fn accept(
-    first: TcpListener,
+/// What the accepting task works with.
+struct Port {
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
     router: Router,
-    mut phase: watch::Receiver<Phase>,
-) {
-    let mut listener = Some(first);
-    loop {
-        let open = match listener.take() {
-            Some(open) => open,
-            None => match TcpListener::bind(address).await {
-                Ok(open) => open,
-                Err(error) => {
-                    tracing::warn!(%address, %error, "a fake's port could not be opened again");
-                    return;
-                }
-            },
-        };
+    phase: watch::Receiver<Phase>,
+    opened: watch::Sender<bool>,
+}
+
+impl Port {
+    async fn accept(mut self, first: TcpListener) {
+        let mut listener = Some(first);
+        loop {
+            let open = match listener.take() {
+                Some(open) => open,
+                None => match TcpListener::bind(self.address).await {
+                    Ok(open) => open,
+                    Err(error) => {
+                        tracing::warn!(address = %self.address, %error, "a fake's port could not be opened again");
+                        return;
+                    }
+                },
+            };
+            self.opened.send_replace(true);
+            self.while_accepting(&open).await;
+            drop(open);
+            self.opened.send_replace(false);
+            let next = self.phase.wait_for(|now| *now != Phase::Refusing).await.map(|now| *now);
+            if next.unwrap_or(Phase::Stopped) == Phase::Stopped {
+                return;
+            }
+        }
+    }
+
+    async fn while_accepting(&mut self, listener: &TcpListener) {
         loop {
             tokio::select! {
                 biased;
-                changed = phase.changed() => {
-                    if changed.is_err() || *phase.borrow() != Phase::Accepting { break }
+                changed = self.phase.changed() => {
+                    if changed.is_err() || *self.phase.borrow() != Phase::Accepting {
+                        return;
+                    }
                 }
-                accepted = open.accept() => {
+                accepted = listener.accept() => {
                     if let Ok((stream, _)) = accepted {
-                        tokio::spawn(connection::serve(stream, tls.clone(), router.clone(), phase.clone()));
+                        let (tls, router) = (self.tls.clone(), self.router.clone());
+                        tokio::spawn(connection::serve(stream, tls, router, self.phase.clone()));
                     }
                 }
             }
-        }
-        drop(open);
-        if phase.wait_for(|now| *now != Phase::Refusing).await.map_or(true, |now| *now == Phase::Stopped) {
-            return;
         }
     }
 }

@@ -74,9 +74,13 @@ impl Sink {
         self.inner.script.clear(ANY);
     }
 
-    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again.
-    pub fn accept_connections(&self, open: bool) {
-        self.running.accept(open);
+    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again. Returns when it
+    /// is so.
+    ///
+    /// # Errors
+    /// When somebody else has taken the port meanwhile.
+    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
+        self.running.accept(open).await
     }
 }
 

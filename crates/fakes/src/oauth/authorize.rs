@@ -6,7 +6,7 @@ use super::reply::{Reply, Target};
 use super::{Answered, Approval, AuthorizeRequest, Core, Par, Refused, Settings, Verdict, Via};
 use crate::clients::Client;
 use crate::log::lock;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, words};
 
 /// A valid authorize request.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Core {
             Ok(()) => Ok(Asked {
                 number,
                 client,
-                scopes: sent.words("scope"),
+                scopes: sent.get("scope").map_or(settings.default_scopes, words),
                 challenge: sent.owned("code_challenge"),
                 nonce: sent.owned("nonce"),
                 resources: sent.all("resource"),

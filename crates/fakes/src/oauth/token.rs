@@ -95,6 +95,14 @@ impl Core {
         self.token_log.push(entry);
     }
 
+    /// Logs a request to the token endpoint that is no POST.
+    pub(crate) fn note_wrong_method(&self, headers: &HeaderMap, query: &str) {
+        let mut entry = self.token_entry(headers, &Parameters::parse(query.as_bytes()));
+        entry.error = Some("invalid_request".to_owned());
+        entry.why = Some("only POST is answered here".to_owned());
+        self.token_log.push(entry);
+    }
+
     /// Logs and decides a token request.
     pub(crate) fn decide(
         &self,

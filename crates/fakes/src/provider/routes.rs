@@ -7,12 +7,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Map, json};
 
 use super::{Inner, api, consent};
 use crate::entropy;
-use crate::observe::{observed, revocation_endpoint, token_endpoint};
+use crate::observe::{not_a_token_post, observed, revocation_endpoint, token_endpoint};
 
 pub(super) fn router(inner: Arc<Inner>) -> Router {
     let core = Arc::clone(&inner.core);
@@ -21,7 +21,7 @@ pub(super) fn router(inner: Arc<Inner>) -> Router {
         .route("/authorize", get(consent::authorize).post(consent::authorize))
         .route("/consent", post(consent::answer))
         .route("/par", post(par))
-        .route("/token", post(token))
+        .route("/token", post(token).fallback(no_token))
         .route("/revoke", post(revoke))
         .route("/me", get(api::me))
         .route("/userinfo", get(api::userinfo).post(api::userinfo))
@@ -57,4 +57,8 @@ async fn token(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes)
         }
     })
     .await
+}
+
+async fn no_token(State(inner): State<Arc<Inner>>, uri: Uri, headers: HeaderMap) -> Response {
+    not_a_token_post(&inner.core, &headers, uri.query()).await
 }

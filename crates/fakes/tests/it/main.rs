@@ -2,8 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
-mod client;
-
 mod authorization_server;
+mod browser;
+mod client;
+mod faults;
+mod id_tokens;
+mod mcp_clients;
+mod pages;
 mod provider;
 mod refresh;
+mod sink;
+mod tls;
