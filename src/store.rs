@@ -9,6 +9,7 @@ mod attempts;
 mod connections;
 mod elicitations;
 mod open;
+mod sessions;
 mod settle;
 mod signals;
 pub mod statements;
@@ -20,6 +21,7 @@ pub use self::{
     connections::{ConnectionFilter, Disconnected},
     elicitations::{Created, Visit, Visitor},
     open::UrlError,
+    sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
 };
@@ -106,6 +108,15 @@ impl From<sqlx::Error> for StoreError {
 impl Store {
     /// Every statement of the program.
     pub fn statements() -> Vec<&'static Statement> {
-        [attempts::ALL, connections::ALL, elicitations::ALL, settle::ALL, signals::ALL, sweep::ALL].concat()
+        [
+            attempts::ALL,
+            connections::ALL,
+            elicitations::ALL,
+            sessions::ALL,
+            settle::ALL,
+            signals::ALL,
+            sweep::ALL,
+        ]
+        .concat()
     }
 }
