@@ -12,7 +12,7 @@ use crate::{
     clock::Millis,
     connection::{ConnectionId, Grant},
     scope::Scopes,
-    secret::{Hash, SecretBytes},
+    secret::Hash,
     subject::Subject,
     vault::Sealed,
 };
@@ -444,6 +444,8 @@ pub struct Attempt {
     pub scopes: Scopes,
     /// Where it is.
     pub state: AttemptState,
+    /// The sealed PKCE verifier, until it is spent (R57).
+    pub verifier: Option<Sealed>,
     /// How it ended.
     pub outcome: Option<Outcome>,
     /// The provider's error code, cleaned, for the page's details.
@@ -499,19 +501,8 @@ pub struct NewAttempt {
 pub struct Claimed {
     /// The attempt, now claimed.
     pub attempt: Attempt,
-    /// The sealed PKCE verifier.
-    pub verifier: Sealed,
     /// The proof under which it was claimed.
-    pub owned: Owned,
-}
-
-/// An opened verifier or credential, with its row named.
-#[derive(Debug)]
-pub struct Opened {
-    /// The row it came from.
-    pub row: Uuid,
-    /// The plain value.
-    pub value: SecretBytes,
+    pub mine: Owned,
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ mod jws;
 mod pending;
 mod remote;
 mod response;
-mod session;
 mod sign_in;
 
 use std::{
@@ -41,7 +40,6 @@ pub use self::{
     error::{IdentityError, SignInRefusal, TokenRefusal},
     pending::Target,
     response::Response,
-    session::{SessionId, SessionLife},
     sign_in::{Arrived, Begun},
 };
 use crate::{

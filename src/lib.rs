@@ -1,8 +1,11 @@
 //! Consentry: the connect-flow server for MCP. `ARCHITECTURE.md` is the map.
 
+pub mod app;
 pub mod clock;
 pub mod config;
+pub mod connect;
 pub mod connection;
+pub mod credential;
 pub mod elicitation;
 pub mod identity;
 pub mod outbound;
@@ -13,5 +16,6 @@ pub mod secret;
 pub mod signal;
 pub mod store;
 pub mod subject;
+pub mod telemetry;
 pub mod vault;
 pub mod web;

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use url::Url;
 
-pub(crate) use self::departure::CORE_PARAMETERS;
 pub use self::{
     departure::Departure,
     endpoints::Endpoints,

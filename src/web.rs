@@ -1,7 +1,22 @@
 //! What a person's browser sees: pages, their words, and the files that go with them.
 //!
-//! Nothing in here decides who somebody is or what they may do.
+//! Handlers here ask `connect` and show what it says; nothing in here decides who somebody is or what they may do.
 
 pub mod assets;
+pub mod callback;
+pub mod connect;
+pub mod cookies;
+pub mod csrf;
+mod error;
+pub mod headers;
+pub mod here;
+pub mod leaving;
+pub mod outcome;
 pub mod pages;
+pub mod parameters;
+pub mod request_id;
+mod router;
+pub mod stopped;
 pub mod text;
+
+pub use router::router;

@@ -124,6 +124,7 @@ impl TryFrom<AttemptRow> for Attempt {
             redirect_uri: row.redirect_uri,
             scopes: Scopes::new(row.scopes.split_ascii_whitespace()).map_err(corrupt(TABLE, "scopes"))?,
             state: row.state.parse().map_err(corrupt(TABLE, "state"))?,
+            verifier: row.verifier.map(Sealed::from_bytes),
             outcome: row.outcome.map(|text| text.parse()).transpose().map_err(corrupt(TABLE, "outcome"))?,
             detail: row.detail,
             parked: row.parked.map(Sealed::from_bytes),
@@ -254,7 +255,7 @@ impl Store {
                 .fetch_optional(connection)
                 .await?
         });
-        let Some(mut row) = row else { return Ok(None) };
+        let Some(row) = row else { return Ok(None) };
         within!(&mut tx, FINISHING, |sql, connection| {
             sqlx::query(sql)
                 .bind(attempt.elicitation.0)
@@ -263,9 +264,7 @@ impl Store {
                 .await?;
         });
         tx.commit().await?;
-        let verifier = row.verifier.take().map(Sealed::from_bytes);
-        let verifier = verifier.ok_or(StoreError::Corrupt { table: "attempts", column: "verifier" })?;
-        Ok(Some(Claimed { attempt: row.try_into()?, verifier, owned: mine }))
+        Ok(Some(Claimed { attempt: row.try_into()?, mine }))
     }
 
     /// Ends one attempt, and no other, with its outcome. False when it was not in `from` any more.
@@ -339,7 +338,7 @@ impl Tx {
     }
 
     /// Lets the elicitation be pending again when no live attempt is left.
-    pub(super) async fn release(&mut self, id: ElicitationId, now: Millis) -> Result<(), StoreError> {
+    async fn release(&mut self, id: ElicitationId, now: Millis) -> Result<(), StoreError> {
         within!(self, RELEASE, |sql, connection| {
             sqlx::query(sql).bind(id.0).bind(now.0).execute(connection).await?;
         });

@@ -1,0 +1,79 @@
+//! What every handler, worker and command can reach. Cloning shares it.
+
+use std::{ops::Deref, sync::Arc};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    clock::Clock,
+    config::{McpServer, Settings},
+    elicitation::{ProviderId, ServerId},
+    identity::Identity,
+    provider::Providers,
+    random::Random,
+    store::Store,
+    telemetry::Metrics,
+    vault::Vault,
+};
+
+/// The whole program's state.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+/// What the state is made of.
+pub struct Parts {
+    /// The settings; their keys have moved into the vault.
+    pub settings: Settings,
+    /// The database.
+    pub store: Store,
+    /// The ring of keys.
+    pub vault: Vault,
+    /// The only clock.
+    pub clock: Clock,
+    /// The only generator.
+    pub random: Random,
+    /// Who is at the browser, and who is behind an access token.
+    pub identity: Identity,
+    /// The third parties.
+    pub providers: Providers,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Work that outlives its request; a drain waits for it.
+    pub tasks: TaskTracker,
+    /// Cancelled when the process drains: waits and streams end.
+    pub shutdown: CancellationToken,
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl App {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// A registered MCP server.
+    pub fn server(&self, id: &ServerId) -> Option<&McpServer> {
+        self.settings.mcp_servers.iter().find(|server| server.id == *id)
+    }
+
+    /// The one redirect URI of a provider under an MCP server, the same at both endpoints (R60, R64).
+    pub fn redirect_uri(&self, server: &ServerId, provider: &ProviderId) -> String {
+        self.settings.public_url.join(&format!("/callback/{server}/{provider}"))
+    }
+
+    /// The issuer that names an MCP server's users.
+    pub fn issuer_of(&self, server: &McpServer) -> Option<&str> {
+        self.settings
+            .authorization_servers
+            .iter()
+            .find(|authority| authority.id == server.authorization_server)
+            .map(|authority| authority.issuer.as_str())
+    }
+}

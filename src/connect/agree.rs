@@ -1,0 +1,89 @@
+//! The person agreed: an attempt is begun, and the browser is sent to the provider.
+
+use crate::{
+    app::App,
+    connection::Connection,
+    elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen},
+    provider::Departure,
+    secret::Secret,
+};
+
+use super::{Refusal, cookie::AttemptCookie, open::Opened, sealing::attempt_place};
+
+/// A begun attempt.
+#[derive(Debug)]
+pub struct Begun {
+    /// Names it in our own URLs.
+    pub id: AttemptId,
+    /// The value of its cookie.
+    pub cookie: String,
+}
+
+/// Begins a trip to the provider (R57, R59, R60). Asks for what is granted and wanted together, so that stepping up
+/// for one tool takes nothing from another.
+///
+/// # Errors
+/// [`Refusal::Moved`] when the elicitation was closed meanwhile; the provider's or the store's.
+pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun, Refusal> {
+    let now = app.clock.now();
+    let asked = mine.elicitation();
+    let provider = app.providers.get(&asked.provider).ok_or(Refusal::ProviderGone)?;
+    let endpoints = app.providers.endpoints(&provider).await?;
+    let id = AttemptId(app.random.row_id(now));
+    let cookie = AttemptCookie::fresh(app.random);
+    let (state_hash, binding_hash) = cookie.hashes();
+    let verifier = app.random.secret();
+    let granted = opened.connection.as_ref().map(|connection| &connection.granted);
+    let scopes = granted.map_or_else(|| asked.scopes.clone(), |granted| granted.union(&asked.scopes));
+    let attempt = NewAttempt {
+        id,
+        browser: opened.visitor.browser,
+        state_hash,
+        binding_hash,
+        verifier: app.vault.seal(&attempt_place(asked, id, "verifier"), verifier.expose().as_bytes()),
+        expected_issuer: endpoints.issuer.clone(),
+        issuer_required: endpoints.issuer_always_sent,
+        redirect_uri: app.redirect_uri(&asked.server, &asked.provider),
+        scopes,
+        expires_at: now.plus(app.settings.lifetimes.attempt).min(asked.expires_at),
+    };
+    if !app.store.begin(mine, &attempt, now).await? {
+        return Err(Refusal::Moved);
+    }
+    Ok(Begun { id, cookie: cookie.seal(&app.vault, id) })
+}
+
+/// The authorize URL of a live attempt, for the browser that began it.
+///
+/// # Errors
+/// [`Refusal::OtherBrowser`] without the attempt's cookie, [`Refusal::Moved`] when its `state` is spent or too old.
+pub async fn leave(
+    app: &App,
+    opened: &Opened,
+    attempt: &Attempt,
+    cookie: Option<&str>,
+) -> Result<url::Url, Refusal> {
+    let asked = opened.mine.elicitation();
+    let cookie = AttemptCookie::open(&app.vault, attempt, cookie).ok_or(Refusal::OtherBrowser)?;
+    let verifier = attempt.verifier.as_ref().filter(|_| attempt.is_live(app.clock.now()));
+    let sealed = verifier.ok_or(Refusal::Moved)?;
+    let verifier: Secret = app
+        .vault
+        .open(&attempt_place(asked, attempt.id, "verifier"), sealed)?
+        .into_secret()
+        .ok_or(crate::vault::OpenError::Malformed)?;
+    let provider = app.providers.get(&asked.provider).ok_or(Refusal::ProviderGone)?;
+    let departure = Departure {
+        state: &cookie.state,
+        verifier: &verifier,
+        redirect_uri: &attempt.redirect_uri,
+        scopes: &attempt.scopes,
+        account_hint: opened.connection.as_ref().and_then(hint),
+    };
+    Ok(app.providers.departure(&provider, departure).await?)
+}
+
+/// An address helps the provider to offer the account that was connected before; another label might not be one.
+fn hint(connection: &Connection) -> Option<&str> {
+    connection.account.label.as_deref().filter(|label| label.contains('@'))
+}

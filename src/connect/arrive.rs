@@ -1,0 +1,190 @@
+//! Coming back from the provider. The order is the security (R71):
+//!
+//! 1. read strictly; 2. find the attempt by the hash of `state`; 3. this attempt's cookie; 4. the path and `iss`;
+//! 5. the session and the comparison, or park; 6. claim; then [`finish`](super::finish).
+//!
+//! Up to the claim nothing is spent, so that a stranger who knows everything but the cookie and the session burns
+//! nothing (R59, R70).
+
+use crate::{
+    app::App,
+    elicitation::{Attempt, AttemptId, AttemptState, ElicitationId, Outcome, ProviderId, ServerId},
+    provider::{AuthorizationError, classify_authorization_error, clean},
+    secret::Hash,
+    telemetry::SecurityEvent,
+};
+
+use super::{
+    Refusal,
+    cookie::AttemptCookie,
+    finish::{finish, patiently},
+    open::{Opened, look, open},
+    response::{Response, ResponseError, Verdict},
+};
+
+/// A browser that arrives at a callback.
+pub struct Arriving<'a> {
+    /// The path's MCP server.
+    pub server: &'a ServerId,
+    /// The path's provider.
+    pub provider: &'a ProviderId,
+    /// The hash of the session cookie's value.
+    pub session: Option<&'a Hash>,
+    /// Gives the value of an attempt's cookie.
+    pub cookie: &'a (dyn Fn(AttemptId) -> Option<String> + Sync),
+}
+
+/// Where the browser goes next, always by 303.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// To the outcome.
+    Done(ElicitationId, AttemptId),
+    /// Parked: to sign in first.
+    Resume(ElicitationId, AttemptId),
+    /// Signed in as somebody else; nothing is spent.
+    WrongAccount(ElicitationId),
+    /// No attempt that was begun in this browser.
+    OtherBrowser,
+    /// Another provider's answer, or another callback's.
+    ProviderMismatch,
+    /// Not an authorization response.
+    Bad(ResponseError),
+}
+
+/// Takes an authorization response through every check.
+///
+/// # Errors
+/// The store's or the vault's; nothing is spent then.
+pub async fn arrive(
+    app: &App,
+    parameters: &[(String, String)],
+    at: &Arriving<'_>,
+) -> Result<Arrival, Refusal> {
+    let response = match Response::read(parameters) {
+        Ok(response) => response,
+        Err(error) => return Ok(Arrival::Bad(error)),
+    };
+    let Some(attempt) = app.store.attempt_by_state(&response.state.hash()).await? else {
+        return Ok(other_browser(app));
+    };
+    if (at.server, at.provider) != (&attempt.server, &attempt.provider) {
+        // Whoever lacks the cookie learns no more than that.
+        if !is_this_browsers(app, &attempt, at) {
+            return Ok(other_browser(app));
+        }
+        return Ok(mismatch(app));
+    }
+    check(app, response, attempt, at).await
+}
+
+/// The way on after a sign-in that was missing: the same checks again, from the parked response, cookie and session
+/// included.
+///
+/// # Errors
+/// [`Refusal::NotSignedIn`] while nobody is signed in; [`Refusal::WrongAccount`]; [`Refusal::OtherBrowser`].
+pub async fn resume(
+    app: &App,
+    elicitation: ElicitationId,
+    id: AttemptId,
+    at_session: Option<&Hash>,
+    cookie: &(dyn Fn(AttemptId) -> Option<String> + Sync),
+) -> Result<Arrival, Refusal> {
+    let opened = open(app, look(app, elicitation, at_session).await?)?;
+    let attempt = opened.attempt(app, id).await?;
+    if AttemptCookie::open(&app.vault, &attempt, cookie(id).as_deref()).is_none() {
+        app.metrics.security_event(SecurityEvent::OtherBrowser);
+        return Err(Refusal::OtherBrowser);
+    }
+    let parked = attempt.parked.as_ref().filter(|_| attempt.parked_until > Some(app.clock.now()));
+    let Some(parked) = parked else { return Ok(Arrival::Done(elicitation, id)) };
+    let response = Response::open(&app.vault, opened.mine.elicitation(), id, parked)?;
+    let at = Arriving { server: &attempt.server, provider: &attempt.provider, session: at_session, cookie };
+    check(app, response, attempt.clone(), &at).await
+}
+
+/// Steps 3 to 6.
+async fn check(
+    app: &App,
+    response: Response,
+    attempt: Attempt,
+    at: &Arriving<'_>,
+) -> Result<Arrival, Refusal> {
+    if !is_this_browsers(app, &attempt, at) {
+        return Ok(other_browser(app));
+    }
+    if !is_issuers(&attempt, response.issuer.as_deref()) {
+        return Ok(mismatch(app));
+    }
+    let done = Arrival::Done(attempt.elicitation, attempt.id);
+    if !attempt.is_live(app.clock.now()) {
+        return Ok(done);
+    }
+    let visit = look(app, attempt.elicitation, at.session).await?;
+    let asked = visit.elicitation.clone();
+    match open(app, visit) {
+        Ok(opened) => {
+            claim(app, response, attempt, opened).await?;
+            Ok(done)
+        }
+        Err(Refusal::WrongAccount) => Ok(Arrival::WrongAccount(asked.id)),
+        Err(Refusal::NotSignedIn) => {
+            let now = app.clock.now();
+            let until = now.plus(app.settings.lifetimes.parked).min(attempt.expires_at);
+            let sealed = response.seal(&app.vault, &asked, attempt.id)?;
+            app.store.park(attempt.id, &sealed, until, now).await?;
+            Ok(Arrival::Resume(asked.id, attempt.id))
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// Step 6, and what follows for the one request that wins.
+async fn claim(app: &App, response: Response, attempt: Attempt, opened: Opened) -> Result<(), Refusal> {
+    let Some(claimed) = app.store.claim(opened.mine, &attempt, app.clock.now()).await? else {
+        return Ok(());
+    };
+    match response.verdict {
+        Verdict::Code(code) => patiently(app, finish(app.clone(), claimed, code)).await,
+        Verdict::Error(error) => {
+            let outcome = match app.providers.get(&attempt.provider) {
+                None => Outcome::Misconfigured,
+                Some(provider) => match classify_authorization_error(&provider, &error) {
+                    AuthorizationError::Denied => Outcome::Denied,
+                    AuthorizationError::AdminApproval => Outcome::AdminApproval,
+                    AuthorizationError::Transient => Outcome::Unreachable,
+                    AuthorizationError::Misconfigured => Outcome::Misconfigured,
+                    AuthorizationError::Other => Outcome::CodeRefused,
+                },
+            };
+            let detail = clean(&error);
+            let now = app.clock.now();
+            app.store.spend(&claimed.attempt, AttemptState::Claimed, outcome, detail.as_deref(), now).await?;
+            app.metrics.callback(outcome);
+        }
+    }
+    Ok(())
+}
+
+fn is_this_browsers(app: &App, attempt: &Attempt, at: &Arriving<'_>) -> bool {
+    AttemptCookie::open(&app.vault, attempt, (at.cookie)(attempt.id).as_deref()).is_some()
+}
+
+/// RFC 9207, section 2.4: compared exactly whenever present, required where the provider promises it. Where no
+/// issuer is known, a promise cannot be checked and the path alone tells providers apart (R60, R61).
+fn is_issuers(attempt: &Attempt, sent: Option<&str>) -> bool {
+    match (sent, &attempt.expected_issuer) {
+        (Some(sent), Some(expected)) => sent == expected,
+        (Some(_), None) => true,
+        (None, _) => !attempt.issuer_required,
+    }
+}
+
+fn other_browser(app: &App) -> Arrival {
+    app.metrics.security_event(SecurityEvent::OtherBrowser);
+    Arrival::OtherBrowser
+}
+
+fn mismatch(app: &App) -> Arrival {
+    app.metrics.security_event(SecurityEvent::ProviderMismatch);
+    Arrival::ProviderMismatch
+}

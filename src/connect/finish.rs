@@ -1,0 +1,267 @@
+//! The one request that won: exchange the code, ask who it is, settle.
+//!
+//! It runs in a task of its own, because a browser that hangs up must not cancel an exchange that was sent (R81).
+//! No transaction is open while the provider is asked.
+
+use std::{future::Future, time::Duration};
+
+use crate::{
+    app::App,
+    connection::{Account, Connection, ConnectionId, NewConnection},
+    elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
+    provider::{ProviderError, Tokens},
+    secret::{Secret, SecretBytes},
+    store::{Settled, Settlement},
+    vault::OpenError,
+};
+
+use super::{
+    Refusal,
+    sealing::{Offer, attempt_place, connection_place},
+};
+
+/// How long the winner's answer waits for the outcome before it shows `working`.
+pub const FINISH_PATIENCE: Duration = Duration::from_secs(20);
+/// How often the account is compared again when the connection moved meanwhile.
+const COMPARISONS_MAX: usize = 5;
+
+/// Runs a trip's end in a task of its own, and waits for it as long as a browser should.
+pub(super) async fn patiently<F>(app: &App, work: F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let task = app.tasks.spawn(work);
+    tokio::select! {
+        _ = task => {}
+        () = app.clock.sleep(FINISH_PATIENCE) => {}
+    }
+}
+
+/// From the claim to the outcome; every way out has settled the attempt, or offers another account.
+pub(super) async fn finish(app: App, claimed: Claimed, code: Secret) {
+    let Claimed { attempt, mine } = claimed;
+    let result = redeem(&app, &attempt, &mine, &code).await;
+    let (outcome, detail) = match result {
+        Ok(outcome) => {
+            if let Some(outcome) = outcome {
+                app.metrics.callback(outcome);
+            }
+            return;
+        }
+        Err(Refusal::Provider(error)) => {
+            if is_final(&error) {
+                close_failed(&app, mine.elicitation()).await;
+            }
+            (outcome_of(&error), error.detail().map(str::to_owned))
+        }
+        Err(Refusal::ProviderGone) => {
+            close_failed(&app, mine.elicitation()).await;
+            (Outcome::Misconfigured, None)
+        }
+        Err(refusal) => {
+            tracing::error!(attempt = %attempt.id, error = %refusal, "a trip could not be finished");
+            (Outcome::Unreachable, None)
+        }
+    };
+    app.metrics.callback(outcome);
+    let now = app.clock.now();
+    if let Err(error) =
+        app.store.spend(&attempt, AttemptState::Claimed, outcome, detail.as_deref(), now).await
+    {
+        tracing::error!(attempt = %attempt.id, %error, "an attempt's outcome could not be stored");
+    }
+}
+
+/// The outcome; none when the person is asked first which account to use.
+async fn redeem(
+    app: &App,
+    attempt: &Attempt,
+    mine: &Owned,
+    code: &Secret,
+) -> Result<Option<Outcome>, Refusal> {
+    let asked = mine.elicitation();
+    let provider = app.providers.get(&asked.provider).ok_or(Refusal::ProviderGone)?;
+    let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
+    let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
+    let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
+    let tokens =
+        app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &attempt.scopes).await?;
+    let account = match app.providers.account(&provider, &tokens).await {
+        Ok(account) => account,
+        Err(error) => {
+            revoke(app, asked, &tokens, None);
+            return Err(error.into());
+        }
+    };
+    compare_and_settle(app, attempt, mine, &tokens, &account).await
+}
+
+/// Step 8 and 9: another account than the connection has is asked about; else settle, and compare again when the
+/// connection moved in between.
+async fn compare_and_settle(
+    app: &App,
+    attempt: &Attempt,
+    mine: &Owned,
+    tokens: &Tokens,
+    account: &Account,
+) -> Result<Option<Outcome>, Refusal> {
+    let asked = mine.elicitation();
+    for _ in 0..COMPARISONS_MAX {
+        let existing = app.store.connection_for(&asked.server, &asked.owner, &asked.provider).await?;
+        if let Some(existing) = existing.as_ref().filter(|existing| is_another(&existing.account, account)) {
+            let offer = Offer::new(tokens, account).seal(&app.vault, asked, attempt.id)?;
+            if app.store.offer(attempt, &offer, app.clock.now()).await? {
+                return Ok(None);
+            }
+            return closed_meanwhile(app, attempt, asked, tokens, Some(existing)).await;
+        }
+        match settle(app, attempt, mine, AttemptState::Claimed, tokens, account, existing.as_ref()).await? {
+            Settling::Done(outcome) => return Ok(Some(outcome)),
+            Settling::Moved => {}
+            Settling::ClosedMeanwhile => {
+                return closed_meanwhile(app, attempt, asked, tokens, existing.as_ref()).await;
+            }
+        }
+    }
+    Err(Refusal::Moved)
+}
+
+/// What became of a settlement.
+pub(super) enum Settling {
+    Done(Outcome),
+    Moved,
+    ClosedMeanwhile,
+}
+
+/// Seals for the row that the connection has or will have, and settles.
+pub(super) async fn settle(
+    app: &App,
+    attempt: &Attempt,
+    mine: &Owned,
+    from: AttemptState,
+    tokens: &Tokens,
+    account: &Account,
+    existing: Option<&Connection>,
+) -> Result<Settling, Refusal> {
+    let asked = mine.elicitation();
+    let connection = seal_connection(app, attempt, asked, tokens, account, existing)?;
+    let complete = tokens.granted.covers(&asked.scopes);
+    let outcome = if complete { Outcome::Connected } else { Outcome::PartlyConnected };
+    let over = existing.map(|existing| (existing.id, existing.generation));
+    let settlement = Settlement { mine, attempt, from, connection, over, outcome };
+    for _ in 0..COMPARISONS_MAX {
+        match app.store.settle(&settlement, app.clock.now()).await {
+            Ok(Settled::Done { completed, .. }) => {
+                app.metrics.elicitations_ended(State::Completed, completed.len());
+                return Ok(Settling::Done(outcome));
+            }
+            Ok(Settled::Moved) => return Ok(Settling::Moved),
+            Ok(Settled::ClosedMeanwhile) => return Ok(Settling::ClosedMeanwhile),
+            // Settled by another request: its outcome stands.
+            Ok(Settled::Lost) => return Ok(Settling::Done(outcome)),
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Settling::Moved)
+}
+
+fn seal_connection(
+    app: &App,
+    attempt: &Attempt,
+    asked: &Elicitation,
+    tokens: &Tokens,
+    account: &Account,
+    existing: Option<&Connection>,
+) -> Result<NewConnection, Refusal> {
+    let id = existing.map_or_else(|| ConnectionId(app.random.row_id(app.clock.now())), |one| one.id);
+    let generation = existing.map_or(1, |one| one.generation.saturating_add(1));
+    let same = existing.filter(|existing| !is_another(&existing.account, account));
+    let kept = match (&tokens.refresh_token, same.and_then(|one| one.refresh.as_ref().map(|it| (one, it)))) {
+        (None, Some((one, sealed))) => {
+            let place = connection_place(asked, one.id, "refresh", one.generation);
+            Some(app.vault.open(&place, sealed)?.into_secret().ok_or(OpenError::Malformed)?)
+        }
+        _ => None,
+    };
+    let refresh = tokens.refresh_token.as_ref().or(kept.as_ref()).map(|token| {
+        app.vault.seal(&connection_place(asked, id, "refresh", generation), token.expose().as_bytes())
+    });
+    let access = SecretBytes::new(crate::credential::access_bytes(&tokens.access_token, &tokens.token_type));
+    Ok(NewConnection {
+        id,
+        account: account.clone(),
+        granted: tokens.granted.clone(),
+        asked: same.map_or_else(|| attempt.scopes.clone(), |one| one.asked.union(&attempt.scopes)),
+        generation,
+        access: app.vault.seal(&connection_place(asked, id, "access", generation), access.expose()),
+        refresh,
+        access_expires_at: tokens.access_expires_at,
+        refresh_expires_at: tokens.refresh_expires_at,
+    })
+}
+
+async fn closed_meanwhile(
+    app: &App,
+    attempt: &Attempt,
+    asked: &Elicitation,
+    tokens: &Tokens,
+    existing: Option<&Connection>,
+) -> Result<Option<Outcome>, Refusal> {
+    let outcome = Outcome::ClosedMeanwhile;
+    app.store.spend(attempt, AttemptState::Claimed, outcome, None, app.clock.now()).await?;
+    revoke(app, asked, tokens, existing);
+    Ok(Some(outcome))
+}
+
+/// Gives back what is not stored, as far as the provider takes it. Not while the same person has a connection, which
+/// a revocation of the whole grant would end too.
+pub(super) fn revoke(app: &App, asked: &Elicitation, tokens: &Tokens, existing: Option<&Connection>) {
+    if existing.is_some() {
+        return;
+    }
+    let Some(provider) = app.providers.get(&asked.provider) else { return };
+    let (token, hint) = match &tokens.refresh_token {
+        Some(refresh) => (refresh.clone(), "refresh_token"),
+        None => (tokens.access_token.clone(), "access_token"),
+    };
+    let providers = app.providers.clone();
+    app.tasks.spawn(async move {
+        if let Err(error) = providers.revoke(&provider, &token, hint).await {
+            tracing::warn!(provider = %provider.id, code = error.code(), "a token could not be given back");
+        }
+    });
+}
+
+async fn close_failed(app: &App, asked: &Elicitation) {
+    let now = app.clock.now();
+    match app.store.close(asked, State::Failed, "client_refused", now).await {
+        Ok(true) => app.metrics.elicitations_ended(State::Failed, 1),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::error!(elicitation = %asked.id, %error, "a failed elicitation could not be closed");
+        }
+    }
+}
+
+/// Whether two answers speak of two accounts; without ids nothing can be said.
+fn is_another(before: &Account, now: &Account) -> bool {
+    matches!((&before.id, &now.id), (Some(before), Some(now)) if before != now)
+}
+
+/// Our client itself is refused: no further trip of this person can mend it.
+fn is_final(error: &ProviderError) -> bool {
+    let ProviderError::Misconfigured { code } = error else { return false };
+    matches!(code.as_str(), "invalid_client" | "unauthorized_client")
+}
+
+fn outcome_of(error: &ProviderError) -> Outcome {
+    match error {
+        ProviderError::CodeRefused { .. } => Outcome::CodeRefused,
+        ProviderError::Misconfigured { .. } | ProviderError::Policy => Outcome::Misconfigured,
+        ProviderError::Denied { .. }
+        | ProviderError::Unreachable { .. }
+        | ProviderError::Malformed { .. }
+        | ProviderError::AccountMismatch => Outcome::Unreachable,
+    }
+}

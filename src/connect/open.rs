@@ -1,0 +1,91 @@
+//! Opening the link, and every later page of the same elicitation: who is here, and what do they see.
+
+use crate::{
+    app::App,
+    connection::Connection,
+    elicitation::{Attempt, AttemptId, ElicitationId, Owned, OwnedOpen, State},
+    secret::Hash,
+    store::{Visit, Visitor},
+    telemetry::SecurityEvent,
+};
+
+use super::Refusal;
+
+/// An elicitation that its owner has opened in this browser.
+#[derive(Debug)]
+pub struct Opened {
+    /// The proof (R3).
+    pub mine: Owned,
+    /// The owner's session.
+    pub visitor: Visitor,
+    /// The owner's connection for the same provider, without its sealed values.
+    pub connection: Option<Connection>,
+}
+
+/// What the owner sees.
+#[derive(Debug)]
+pub enum View {
+    /// Can be answered; nothing is connected that would do.
+    Ready(OwnedOpen),
+    /// Can be answered; a connection that would do is there.
+    AlreadyConnected(OwnedOpen),
+    /// A connection came to satisfy it without it; the next read by the API completes it.
+    Satisfied(Owned),
+    /// Over.
+    Ended(Owned, State),
+}
+
+/// Looks at an elicitation from a browser: one round trip, and nothing changed.
+///
+/// # Errors
+/// [`Refusal::NotFound`], or the store's.
+pub async fn look(app: &App, id: ElicitationId, session: Option<&Hash>) -> Result<Visit, Refusal> {
+    let now = app.clock.now();
+    let idle_since = now.minus(app.settings.lifetimes.session_idle);
+    app.store.visit(id, session, now, idle_since).await?.ok_or(Refusal::NotFound)
+}
+
+/// Compares the signed-in person with the owner. It guards every route under `/connect/{id}`.
+///
+/// # Errors
+/// [`Refusal::NotSignedIn`], [`Refusal::WrongAccount`] (a security event; nothing is changed).
+pub fn open(app: &App, visit: Visit) -> Result<Opened, Refusal> {
+    let Visit { elicitation, visitor, connection } = visit;
+    let visitor = visitor.ok_or(Refusal::NotSignedIn)?;
+    let subject = visitor.subject.as_ref().ok_or(Refusal::NotSignedIn)?;
+    let mine = elicitation.owned_by(subject).map_err(|_| {
+        app.metrics.security_event(SecurityEvent::WrongAccount);
+        Refusal::WrongAccount
+    })?;
+    Ok(Opened { mine, visitor, connection })
+}
+
+impl Opened {
+    /// What to show.
+    pub fn view(&self, app: &App) -> View {
+        let now = app.clock.now();
+        let open = match self.mine.clone().open(now) {
+            Ok(open) => open,
+            Err(state) => return View::Ended(self.mine.clone(), state),
+        };
+        let asked = self.mine.elicitation();
+        match &self.connection {
+            Some(connection) if connection.satisfies(&asked.scopes, now) => {
+                if asked.seen == Some(connection.as_grant()) {
+                    View::AlreadyConnected(open)
+                } else {
+                    View::Satisfied(self.mine.clone())
+                }
+            }
+            _ => View::Ready(open),
+        }
+    }
+
+    /// An attempt of this elicitation, for its own pages.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`], or the store's.
+    pub async fn attempt(&self, app: &App, id: AttemptId) -> Result<Attempt, Refusal> {
+        app.store.attempt(self.mine.elicitation().id, id).await?.ok_or(Refusal::NotFound)
+    }
+}

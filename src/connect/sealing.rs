@@ -1,0 +1,115 @@
+//! What the flow seals, and for which row. Each value has one place, named here once.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::{
+    clock::Millis,
+    connection::{Account, ConnectionId},
+    elicitation::{AttemptId, Elicitation},
+    provider::Tokens,
+    scope::Scopes,
+    secret::{Secret, SecretBytes},
+    vault::{OpenError, Place, Sealed, Vault},
+};
+
+/// A cell of an attempt's row.
+pub(super) fn attempt_place<'a>(asked: &'a Elicitation, id: AttemptId, column: &'static str) -> Place<'a> {
+    place(asked, "attempts", column, id.0, 0)
+}
+
+/// A cell of the row that a connection of this elicitation's owner has or will have.
+pub(super) fn connection_place<'a>(
+    asked: &'a Elicitation,
+    id: ConnectionId,
+    column: &'static str,
+    generation: i64,
+) -> Place<'a> {
+    place(asked, "connections", column, id.0, generation)
+}
+
+fn place<'a>(
+    asked: &'a Elicitation,
+    table: &'static str,
+    column: &'static str,
+    row: Uuid,
+    generation: i64,
+) -> Place<'a> {
+    Place {
+        table,
+        column,
+        row,
+        server: asked.server.as_str(),
+        issuer: &asked.owner.issuer,
+        sub: &asked.owner.sub,
+        provider: asked.provider.as_str(),
+        generation,
+    }
+}
+
+/// What the provider gave, while it waits on the attempt's row for the person's word.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub(super) struct Offer {
+    access_token: String,
+    token_type: String,
+    refresh_token: Option<String>,
+    #[zeroize(skip)]
+    access_expires_at: Option<Millis>,
+    #[zeroize(skip)]
+    refresh_expires_at: Option<Millis>,
+    granted: Vec<String>,
+    account_id: Option<String>,
+    account_label: Option<String>,
+}
+
+impl Offer {
+    pub(super) fn new(tokens: &Tokens, account: &Account) -> Self {
+        Self {
+            access_token: tokens.access_token.expose().to_owned(),
+            token_type: tokens.token_type.clone(),
+            refresh_token: tokens.refresh_token.as_ref().map(|token| token.expose().to_owned()),
+            access_expires_at: tokens.access_expires_at,
+            refresh_expires_at: tokens.refresh_expires_at,
+            granted: tokens.granted.to_vec(),
+            account_id: account.id.clone(),
+            account_label: account.label.clone(),
+        }
+    }
+
+    pub(super) fn seal(
+        &self,
+        vault: &Vault,
+        asked: &Elicitation,
+        id: AttemptId,
+    ) -> Result<Sealed, OpenError> {
+        let plain = SecretBytes::new(serde_json::to_vec(self).map_err(|_| OpenError::Malformed)?);
+        Ok(vault.seal(&attempt_place(asked, id, "offer"), plain.expose()))
+    }
+
+    pub(super) fn open(
+        vault: &Vault,
+        asked: &Elicitation,
+        id: AttemptId,
+        sealed: &Sealed,
+    ) -> Result<Self, OpenError> {
+        let plain = vault.open(&attempt_place(asked, id, "offer"), sealed)?;
+        serde_json::from_slice(plain.expose()).map_err(|_| OpenError::Malformed)
+    }
+
+    pub(super) fn account(&self) -> Account {
+        Account { id: self.account_id.clone(), label: self.account_label.clone() }
+    }
+
+    pub(super) fn tokens(&self) -> Tokens {
+        Tokens {
+            access_token: Secret::new(self.access_token.as_str()),
+            token_type: self.token_type.clone(),
+            refresh_token: self.refresh_token.as_deref().map(Secret::new),
+            access_expires_at: self.access_expires_at,
+            refresh_expires_at: self.refresh_expires_at,
+            granted: Scopes::new(self.granted.iter().cloned()).unwrap_or_default(),
+            id_token: None,
+        }
+    }
+}

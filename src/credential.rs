@@ -1,0 +1,46 @@
+//! Handing out: what a connection holds, opened for an authenticated MCP server and nobody else (R14).
+//!
+//! Reading writes nothing. A sealed value that does not open is an error and an alert, never "not connected" (R102).
+
+mod resolve;
+
+pub use self::resolve::{Resolved, Wanted, resolve};
+use crate::{
+    connection::Connection,
+    secret::Secret,
+    vault::{OpenError, Place, Vault},
+};
+
+/// An access token that may leave, over TLS, to the MCP server that it belongs to.
+#[derive(Debug)]
+pub struct Access {
+    /// The token.
+    pub token: Secret,
+    /// Its type, `Bearer` as a rule (RFC 6750).
+    pub token_type: String,
+}
+
+/// An access token and its type as they are sealed: the type, a line feed, the token.
+pub(crate) fn access_bytes(token: &Secret, token_type: &str) -> Vec<u8> {
+    format!("{}\n{}", token_type.replace('\n', ""), token.expose()).into_bytes()
+}
+
+/// Opens a connection's access token.
+///
+/// # Errors
+/// When the value was not sealed for this very row and generation, or its key is missing.
+pub fn open_access(vault: &Vault, connection: &Connection) -> Result<Access, OpenError> {
+    let place = Place {
+        table: "connections",
+        column: "access",
+        row: connection.id.0,
+        server: connection.server.as_str(),
+        issuer: &connection.owner.issuer,
+        sub: &connection.owner.sub,
+        provider: connection.provider.as_str(),
+        generation: connection.generation,
+    };
+    let plain = vault.open(&place, &connection.access)?.into_secret().ok_or(OpenError::Malformed)?;
+    let (token_type, token) = plain.expose().split_once('\n').ok_or(OpenError::Malformed)?;
+    Ok(Access { token: Secret::new(token), token_type: token_type.to_owned() })
+}

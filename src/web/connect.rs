@@ -1,0 +1,330 @@
+//! `/connect`: what the person is asked, and what they answer. GET shows and changes nothing (R8).
+
+use axum::{
+    body::Bytes,
+    extract::{Path, RawQuery},
+    http::header,
+    response::Response,
+};
+use time::OffsetDateTime;
+
+use crate::{
+    connect::{self, Opened, Refusal, View},
+    elicitation::{AttemptId, Elicitation, ElicitationId, OwnedOpen, State},
+    store::{Visit, Visitor},
+};
+
+use super::{
+    cookies::{self, SameSite},
+    csrf,
+    here::{Here, connect_path, done_path, leaving_path, person, see_other, sign_in_path},
+    pages::{self, Bad, Label, Message, Post},
+    parameters::{ParameterError, Parameters},
+};
+
+/// `GET /connect?elicitationId=`: the question, or whatever has become of it.
+pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
+    let Ok(parameters) = Parameters::query(query.as_deref()) else { return here.bad(Bad::Malformed) };
+    let Some(id) = parameters.get("elicitationId").and_then(|id| id.parse().ok()) else {
+        return here.not_found();
+    };
+    let visit = match here.look(id).await {
+        Ok(visit) => visit,
+        Err(refusal) => return here.refuse(refusal, id, None),
+    };
+    let (visitor, asked) = (visit.visitor.clone(), visit.elicitation.clone());
+    match connect::open(&here.app, visit) {
+        Ok(opened) => here.question(&opened),
+        Err(Refusal::NotSignedIn) => here.show(&here.sign_in(&asked, None)),
+        Err(refusal) => here.refuse(refusal, id, visitor.as_ref()),
+    }
+}
+
+/// `POST /connect/{id}/continue`: the person agreed; send the browser to the provider.
+pub async fn agree(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+    let (opened, _) = match here.posted(&id, &body).await {
+        Ok(posted) => posted,
+        Err(response) => return *response,
+    };
+    let asked = opened.mine.elicitation().clone();
+    let Ok(mine) = opened.mine.clone().open(here.app.clock.now()) else {
+        return see_other(&done_path(asked.id, None));
+    };
+    match connect::begin(&here.app, &mine, &opened).await {
+        Ok(begun) => {
+            let mut response = see_other(&leaving_path(asked.id, begun.id));
+            let settings = &here.app.settings;
+            let form_post = here.app.providers.get(&asked.provider).is_some_and(|one| one.form_post);
+            let same_site = if form_post { SameSite::None } else { SameSite::Lax };
+            let life = settings.lifetimes.attempt + settings.lifetimes.parked;
+            let name = cookies::attempt(begun.id);
+            let cookie = cookies::set(&settings.public_url, &name, &begun.cookie, Some(life), same_site);
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+            for name in here.cookies.attempts_to_drop() {
+                let cookie = cookies::remove(&settings.public_url, &name);
+                response.headers_mut().append(header::SET_COOKIE, cookie);
+            }
+            response
+        }
+        Err(Refusal::Provider(error)) => here.provider_failed(&error, &opened),
+        Err(refusal) => here.refuse(refusal, asked.id, Some(&opened.visitor)),
+    }
+}
+
+/// `POST /connect/{id}/decline`: the person said no.
+pub async fn decline(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+    let (opened, _) = match here.posted(&id, &body).await {
+        Ok(posted) => posted,
+        Err(response) => return *response,
+    };
+    let id = opened.mine.elicitation().id;
+    let now = here.app.clock.now();
+    if let Ok(mine) = opened.mine.clone().open(now) {
+        match here.app.store.decline(&mine, now).await {
+            Ok(true) => here.app.metrics.elicitations_ended(State::Declined, 1),
+            Ok(false) => {}
+            Err(error) => return here.store_trouble(&error),
+        }
+    }
+    see_other(&done_path(id, None))
+}
+
+/// `POST /connect/{id}/keep`: the connection that is there will do.
+pub async fn keep(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+    let (opened, _) = match here.posted(&id, &body).await {
+        Ok(posted) => posted,
+        Err(response) => return *response,
+    };
+    let asked = opened.mine.elicitation().clone();
+    let now = here.app.clock.now();
+    let suffices = opened.connection.as_ref().filter(|one| one.satisfies(&asked.scopes, now));
+    let (Some(connection), Ok(mine)) = (suffices, opened.mine.clone().open(now)) else {
+        return see_other(&connect_path(asked.id));
+    };
+    match here.app.store.keep(&mine, connection.as_grant(), now).await {
+        Ok(true) => here.app.metrics.elicitations_ended(State::Completed, 1),
+        Ok(false) => {}
+        Err(error) => return here.store_trouble(&error),
+    }
+    see_other(&done_path(asked.id, None))
+}
+
+/// `POST /connect/{id}/account`: the answer on `account-changed`.
+pub async fn account(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+    let (opened, form) = match here.posted(&id, &body).await {
+        Ok(posted) => posted,
+        Err(response) => return *response,
+    };
+    let id = opened.mine.elicitation().id;
+    let answer = match form.get("use") {
+        Some("new") => connect::Answer::New,
+        Some("previous") => connect::Answer::Previous,
+        _ => return here.bad(Bad::Malformed),
+    };
+    let Some(attempt) = form.get("attempt").and_then(|id| id.parse::<AttemptId>().ok()) else {
+        return here.not_found();
+    };
+    let result = match opened.attempt(&here.app, attempt).await {
+        Ok(found) => connect::answer(&here.app, &opened, &found, here.attempt_cookie(attempt), answer).await,
+        Err(refusal) => Err(refusal),
+    };
+    match result {
+        Ok(()) => see_other(&done_path(id, Some(attempt))),
+        Err(Refusal::Moved) => see_other(&done_path(id, Some(attempt))),
+        Err(refusal) => here.refuse(refusal, id, Some(&opened.visitor)),
+    }
+}
+
+/// `POST /connect/{id}/restart`: on `expired`, the same question again for the same person.
+pub async fn restart(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+    let (opened, _) = match here.posted(&id, &body).await {
+        Ok(posted) => posted,
+        Err(response) => return *response,
+    };
+    match connect::restart(&here.app, &opened).await {
+        Ok(id) => see_other(&connect_path(id)),
+        Err(refusal) => here.refuse(refusal, opened.mine.elicitation().id, Some(&opened.visitor)),
+    }
+}
+
+impl Here {
+    /// Looks, and keeps the session's idle stamp no older than a tenth of its idle life.
+    pub async fn look(&self, id: ElicitationId) -> Result<Visit, Refusal> {
+        let session = self.session();
+        let visit = connect::look(&self.app, id, session.as_ref()).await?;
+        if let (Some(session), Some(visitor)) = (session, &visit.visitor) {
+            self.touch(&session, visitor.seen_at).await?;
+        }
+        Ok(visit)
+    }
+
+    /// The session, the form's token, the comparison: what every post under `/connect/{id}` begins with.
+    pub async fn posted(&self, id: &str, body: &Bytes) -> Result<(Opened, Parameters), Box<Response>> {
+        let id: ElicitationId = id.parse().map_err(|_| Box::new(self.not_found()))?;
+        let form = Parameters::form(&self.headers, body).map_err(|error| {
+            Box::new(self.bad(match error {
+                ParameterError::MediaType => Bad::MediaType,
+                ParameterError::Twice | ParameterError::Encoding => Bad::Malformed,
+            }))
+        })?;
+        let visit = self.look(id).await.map_err(|refusal| Box::new(self.refuse(refusal, id, None)))?;
+        let visitor = visit.visitor.clone();
+        if let (Some(session), Some(_)) = (self.session(), &visitor) {
+            csrf::check(&self.app, &self.headers, &session, form.get(csrf::FIELD))
+                .map_err(|_| Box::new(self.bad(Bad::FromElsewhere)))?;
+        }
+        let opened = connect::open(&self.app, visit)
+            .map_err(|refusal| Box::new(self.refuse(refusal, id, visitor.as_ref())))?;
+        Ok((opened, form))
+    }
+
+    /// The page that asks to sign in. Says nothing about the owner.
+    pub fn sign_in(&self, asked: &Elicitation, attempt: Option<AttemptId>) -> pages::SignIn {
+        // The client's name and the message are the owner's business.
+        let who = pages::Asked { client: None, ..self.asked(asked) };
+        let server = self.app.server(&asked.server);
+        let authority = server.and_then(|server| {
+            self.app.settings.authorization_servers.iter().find(|one| one.id == server.authorization_server)
+        });
+        pages::SignIn {
+            frame: self.frame(),
+            purpose: if attempt.is_some() {
+                pages::SignInFor::Resume(who)
+            } else {
+                pages::SignInFor::Connect(who)
+            },
+            authority: authority.and_then(|one| one.name.as_deref()).map(Label::new),
+            sign_in: sign_in_path(asked.id, attempt, false),
+        }
+    }
+
+    fn question(&self, opened: &Opened) -> Response {
+        match opened.view(&self.app) {
+            View::Ready(mine) => self.ready(opened, &mine),
+            View::AlreadyConnected(mine) => self.already_connected(opened, &mine),
+            View::Satisfied(mine) => self.connected(&opened.visitor, mine.elicitation(), opened),
+            View::Ended(mine, state) => self.ended(opened, mine.elicitation(), state),
+        }
+    }
+
+    fn ready(&self, opened: &Opened, mine: &OwnedOpen) -> Response {
+        let asked = mine.elicitation();
+        let granted = opened.connection.as_ref().map(|one| one.granted.clone()).unwrap_or_default();
+        let hint = opened.connection.as_ref().and_then(|one| one.account.label.as_deref());
+        self.show(&pages::Ready {
+            frame: self.frame_of(&opened.visitor),
+            asked: self.asked(asked),
+            message: asked.message.as_deref().and_then(Message::new),
+            new: self.permissions(asked, &asked.scopes.without(&granted)),
+            already: self.permissions(asked, &granted),
+            provider_host: self.provider_host(asked),
+            account_hint: hint.map(Label::new),
+            person: person(&opened.visitor),
+            switch: Some(sign_in_path(asked.id, None, true)),
+            expires_at: OffsetDateTime::from_unix_timestamp(asked.expires_at.seconds()).ok(),
+            agree: self.agree_post(asked),
+            decline: self.decline_post(asked),
+        })
+    }
+
+    fn already_connected(&self, opened: &Opened, mine: &OwnedOpen) -> Response {
+        let asked = mine.elicitation();
+        let connection = opened.connection.as_ref();
+        let granted = connection.map(|one| one.granted.clone()).unwrap_or_default();
+        let label = connection.and_then(|one| one.account.label.as_deref());
+        self.show(&pages::AlreadyConnected {
+            frame: self.frame_of(&opened.visitor),
+            asked: self.asked(asked),
+            message: asked.message.as_deref().and_then(Message::new),
+            account: Label::new(label.unwrap_or_default()),
+            new: self.permissions(asked, &asked.scopes.without(&granted)),
+            already: self.permissions(asked, &granted),
+            keep: Some(self.post(format!("/connect/{}/keep", asked.id))),
+            person: person(&opened.visitor),
+            switch: Some(sign_in_path(asked.id, None, true)),
+            agree: self.agree_post(asked),
+            decline: self.decline_post(asked),
+        })
+    }
+
+    /// `POST .../continue`.
+    pub fn agree_post(&self, asked: &Elicitation) -> Post {
+        self.post(format!("/connect/{}/continue", asked.id))
+    }
+
+    /// `POST .../decline`.
+    pub fn decline_post(&self, asked: &Elicitation) -> Post {
+        self.post(format!("/connect/{}/decline", asked.id))
+    }
+
+    fn provider_failed(&self, error: &crate::provider::ProviderError, opened: &Opened) -> Response {
+        let asked = opened.mine.elicitation();
+        let provider = Some(self.asked(asked).provider);
+        let frame = self.frame_of(&opened.visitor);
+        if error.is_misconfigured() {
+            return self.show(&pages::ProviderMisconfigured { frame, provider });
+        }
+        self.show(&pages::ProviderUnreachable {
+            frame,
+            provider,
+            again: Some(self.agree_post(asked)),
+            decline: Some(self.decline_post(asked)),
+        })
+    }
+
+    /// The host that the person will see next, as far as the configuration tells.
+    fn provider_host(&self, asked: &Elicitation) -> String {
+        let provider = self.app.providers.get(&asked.provider);
+        let configured = provider.as_ref().and_then(|one| {
+            let issuer = || one.issuer.as_deref().and_then(|issuer| url::Url::parse(issuer).ok());
+            one.authorization_endpoint.clone().or_else(issuer)
+        });
+        configured
+            .as_ref()
+            .and_then(url::Url::host_str)
+            .map_or_else(|| asked.provider.to_string(), str::to_owned)
+    }
+
+    async fn touch(
+        &self,
+        session: &crate::secret::Hash,
+        seen_at: crate::clock::Millis,
+    ) -> Result<(), Refusal> {
+        let now = self.app.clock.now();
+        if seen_at.plus(self.app.settings.lifetimes.session_idle / 10) <= now {
+            self.app.store.touch_session(session, now).await?;
+        }
+        Ok(())
+    }
+
+    /// `connected`, for a connection that is there.
+    pub fn connected(&self, visitor: &Visitor, asked: &Elicitation, opened: &Opened) -> Response {
+        let connection = opened.connection.as_ref();
+        let account = connection.and_then(|one| one.account.label.as_deref()).map(Label::new);
+        let account = account.map_or(pages::Account::Nameless, pages::Account::Named);
+        let granted = connection.map(|one| one.granted.clone());
+        let missing = granted.map(|granted| asked.scopes.without(&granted)).unwrap_or_default();
+        let (frame, who) = (self.frame_of(visitor), self.asked(asked));
+        let connections = Some(format!("/connections?server={}", asked.server));
+        if missing.is_empty() {
+            return self.show(&pages::Connected {
+                frame,
+                asked: who,
+                account,
+                unchecked: false,
+                test_mode: false,
+                then: pages::Then::GoBack,
+                connections,
+            });
+        }
+        self.show(&pages::PartlyConnected {
+            frame,
+            asked: who,
+            account,
+            missing: self.permissions(asked, &missing),
+            rest: None,
+            then: pages::Then::GoBack,
+            connections,
+        })
+    }
+}

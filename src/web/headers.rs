@@ -1,0 +1,47 @@
+//! The headers of every answer of the public listener, 404 and 405 included (R40-R47).
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, header},
+    middleware::Next,
+    response::Response,
+};
+
+use crate::app::App;
+
+/// No script, nothing from elsewhere, no frame. `form-action 'self'` suffices because a form's post is answered by a
+/// redirect to a page of ours, and only a link leaves (R42).
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; \
+    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const FIXED: [(HeaderName, HeaderValue); 8] = [
+    (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY)),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    ),
+    (HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex, nofollow")),
+    (HeaderName::from_static("x-dns-prefetch-control"), HeaderValue::from_static("off")),
+];
+
+/// Sets them; a handler may have said more exactly how long an answer is kept and what a link may tell.
+pub async fn secure(State(app): State<App>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in FIXED {
+        headers.insert(name, value);
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.entry(header::REFERRER_POLICY).or_insert(HeaderValue::from_static("no-referrer"));
+    if app.settings.public_url.is_https() {
+        headers.insert(
+            header::STRICT_TRANSPORT_SECURITY,
+            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
+        );
+    }
+    response
+}

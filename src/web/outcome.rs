@@ -1,0 +1,182 @@
+//! `/connect/{id}/done`: what came of it. Safe to reload, and the same for every request that arrived.
+
+use axum::{
+    extract::{Path, RawQuery},
+    response::Response,
+};
+
+use crate::{
+    connect::{self, Opened, Refusal, View, offered},
+    elicitation::{Attempt, AttemptId, AttemptState, Elicitation, ElicitationId, Outcome, State},
+};
+
+use super::{
+    here::{Here, connect_path, done_path, see_other},
+    pages::{self, Bad, CancelledBy, FailedBecause, Label, NotConnectedBecause},
+    parameters::Parameters,
+};
+
+/// `GET /connect/{id}/done[?attempt=]`.
+pub async fn show(here: Here, Path(id): Path<String>, RawQuery(query): RawQuery) -> Response {
+    let Ok(id) = id.parse::<ElicitationId>() else { return here.not_found() };
+    let Ok(parameters) = Parameters::query(query.as_deref()) else { return here.bad(Bad::Malformed) };
+    let attempt = match parameters.get("attempt").map(str::parse::<AttemptId>) {
+        Some(Err(_)) => return here.not_found(),
+        Some(Ok(attempt)) => Some(attempt),
+        None => None,
+    };
+    let visit = match here.look(id).await {
+        Ok(visit) => visit,
+        Err(refusal) => return here.refuse(refusal, id, None),
+    };
+    let visitor = visit.visitor.clone();
+    let opened = match connect::open(&here.app, visit) {
+        Ok(opened) => opened,
+        Err(refusal) => return here.refuse(refusal, id, visitor.as_ref()),
+    };
+    let attempt = match attempt {
+        None => None,
+        Some(attempt) => match opened.attempt(&here.app, attempt).await {
+            Ok(attempt) => Some(attempt),
+            Err(refusal) => return here.refuse(refusal, id, Some(&opened.visitor)),
+        },
+    };
+    here.outcome(&opened, attempt.as_ref())
+}
+
+impl Here {
+    fn outcome(&self, opened: &Opened, attempt: Option<&Attempt>) -> Response {
+        let asked = opened.mine.elicitation();
+        match attempt.map(|attempt| (attempt, attempt.state)) {
+            Some((attempt, AttemptState::Claimed)) => self.show(&pages::Working {
+                frame: self.frame_of(&opened.visitor),
+                asked: self.asked(asked),
+                again: done_path(asked.id, Some(attempt.id)),
+            }),
+            Some((attempt, AttemptState::Offered)) => self.account_changed(opened, attempt),
+            Some((attempt, AttemptState::Settled)) => match attempt.outcome {
+                Some(outcome) => self.settled(opened, attempt, outcome),
+                None => self.as_it_stands(opened),
+            },
+            Some((_, AttemptState::Live)) | None => self.as_it_stands(opened),
+        }
+    }
+
+    /// Without an attempt that says more: the elicitation's own state.
+    fn as_it_stands(&self, opened: &Opened) -> Response {
+        match opened.view(&self.app) {
+            View::Ready(mine) | View::AlreadyConnected(mine) => {
+                see_other(&connect_path(mine.elicitation().id))
+            }
+            View::Satisfied(mine) => self.connected(&opened.visitor, mine.elicitation(), opened),
+            View::Ended(mine, state) => self.ended(opened, mine.elicitation(), state),
+        }
+    }
+
+    fn settled(&self, opened: &Opened, attempt: &Attempt, outcome: Outcome) -> Response {
+        let asked = opened.mine.elicitation();
+        let now = self.app.clock.now();
+        // A later attempt may have ended it well; then that is what counts.
+        if asked.state(now) == State::Completed {
+            return self.connected(&opened.visitor, asked, opened);
+        }
+        let misconfigured = matches!(outcome, Outcome::Misconfigured);
+        if !asked.state(now).is_open() && !misconfigured {
+            return self.ended(opened, asked, asked.state(now));
+        }
+        let not_connected = |because| {
+            self.show(&pages::NotConnected {
+                frame: self.frame_of(&opened.visitor),
+                asked: self.asked(asked),
+                because,
+                code: attempt.detail.as_deref().map(Label::new),
+                again: self.agree_post(asked),
+                decline: self.decline_post(asked),
+            })
+        };
+        match outcome {
+            Outcome::Connected | Outcome::PartlyConnected => self.connected(&opened.visitor, asked, opened),
+            Outcome::Denied => not_connected(NotConnectedBecause::SaidNo),
+            Outcome::CodeRefused => not_connected(match attempt.detail {
+                Some(_) => NotConnectedBecause::ProviderError,
+                None => NotConnectedBecause::TooLate,
+            }),
+            Outcome::AdminApproval => self.show(&pages::AdminApproval {
+                frame: self.frame_of(&opened.visitor),
+                asked: self.asked(asked),
+                approve: None,
+                code: attempt.detail.as_deref().map(Label::new),
+                again: self.agree_post(asked),
+                decline: self.decline_post(asked),
+            }),
+            Outcome::Unreachable => self.show(&pages::ProviderUnreachable {
+                frame: self.frame_of(&opened.visitor),
+                provider: Some(self.asked(asked).provider),
+                again: Some(self.agree_post(asked)),
+                decline: Some(self.decline_post(asked)),
+            }),
+            Outcome::Misconfigured => self.show(&pages::ProviderMisconfigured {
+                frame: self.frame_of(&opened.visitor),
+                provider: Some(self.asked(asked).provider),
+            }),
+            Outcome::KeptPrevious | Outcome::ClosedMeanwhile | Outcome::Ended => self.as_it_stands(opened),
+        }
+    }
+
+    fn account_changed(&self, opened: &Opened, attempt: &Attempt) -> Response {
+        let asked = opened.mine.elicitation();
+        if !asked.state(self.app.clock.now()).is_open() {
+            return self.as_it_stands(opened);
+        }
+        let account = match offered(&self.app, opened, attempt) {
+            Ok(account) => account,
+            Err(refusal @ Refusal::Moved) => return self.refuse(refusal, asked.id, Some(&opened.visitor)),
+            Err(refusal) => return self.refuse(refusal, asked.id, Some(&opened.visitor)),
+        };
+        let previous = opened.connection.as_ref();
+        let label = previous.and_then(|one| one.account.label.as_deref());
+        let suffices = previous.is_some_and(|one| one.covers(&asked.scopes, self.app.clock.now()));
+        self.show(&pages::AccountChanged {
+            frame: self.frame_of(&opened.visitor),
+            asked: self.asked(asked),
+            new: Label::new(account.label.as_deref().or(account.id.as_deref()).unwrap_or_default()),
+            previous: Label::new(label.unwrap_or_default()),
+            previous_suffices: suffices,
+            answer: self.post(format!("/connect/{}/account", asked.id)),
+            attempt: attempt.id.to_string(),
+            decline: Some(self.decline_post(asked)),
+        })
+    }
+
+    /// The page of a final state.
+    pub fn ended(&self, opened: &Opened, asked: &Elicitation, state: State) -> Response {
+        let (frame, who) = (self.frame_of(&opened.visitor), self.asked(asked));
+        let reason = asked.reason.as_deref();
+        match state {
+            State::Completed => self.connected(&opened.visitor, asked, opened),
+            State::Declined => self.show(&pages::Declined { frame, asked: who }),
+            State::Cancelled => {
+                let by = match reason {
+                    Some("disconnected") => CancelledBy::Disconnect,
+                    Some("cancelled_by_client") => CancelledBy::Client,
+                    Some("cancelled_by_operator") => CancelledBy::Operator,
+                    _ => CancelledBy::Server,
+                };
+                self.show(&pages::Cancelled { frame, asked: who, by })
+            }
+            State::Expired => {
+                let restart = Some(self.post(format!("/connect/{}/restart", asked.id)));
+                self.show(&pages::Expired { frame, asked: who, restart })
+            }
+            State::Failed => {
+                let because = match reason {
+                    Some("provider_removed") => FailedBecause::Removed,
+                    _ => FailedBecause::Refused,
+                };
+                self.show(&pages::Failed { frame, asked: who, because })
+            }
+            // An open elicitation has no outcome yet; its question is the page.
+            State::Pending | State::Authorizing => see_other(&connect_path(asked.id)),
+        }
+    }
+}
