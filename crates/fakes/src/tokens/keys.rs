@@ -1,6 +1,6 @@
 //! One issuer's keys: an RSA and an EC key in use, and former ones that are still published.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use aws_lc_rs::encoding::AsDer as _;
 use aws_lc_rs::rand::SystemRandom;
@@ -13,26 +13,36 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::entropy;
+use crate::log::lock;
 
 /// Signing failed: the crypto library refuses to work.
 #[derive(Debug, thiserror::Error)]
 #[error("a key could not be made or used")]
 pub(crate) struct KeyError;
 
+/// RSA keys that no living issuer uses. Making one takes a tenth of a second and more, and a long test starts hundreds
+/// of issuers; two that live at the same time never share a key.
+static FREE: Mutex<Vec<Arc<RsaKeyPair>>> = Mutex::new(Vec::new());
+
 /// A pair of signing keys with their ids.
 #[derive(Debug)]
 pub(crate) struct KeyPairs {
-    rsa: RsaKeyPair,
+    rsa: Arc<RsaKeyPair>,
     pub(super) rsa_kid: String,
     ec: EcdsaKeyPair,
     pub(super) ec_kid: String,
 }
 
 impl KeyPairs {
-    /// Fresh keys with fresh ids; RSA takes some tens of milliseconds.
-    pub(crate) fn generate() -> Result<Self, KeyError> {
+    /// Keys with fresh ids that no other living issuer has.
+    pub(crate) fn take() -> Result<Self, KeyError> {
+        let free = lock(&FREE).pop();
+        let rsa = match free {
+            Some(free) => free,
+            None => Arc::new(RsaKeyPair::generate(KeySize::Rsa2048).map_err(|_| KeyError)?),
+        };
         Ok(Self {
-            rsa: RsaKeyPair::generate(KeySize::Rsa2048).map_err(|_| KeyError)?,
+            rsa,
             rsa_kid: format!("rsa-{}", entropy::label()),
             ec: EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(|_| KeyError)?,
             ec_kid: format!("ec-{}", entropy::label()),
@@ -83,33 +93,41 @@ impl KeyPairs {
     }
 }
 
-/// Keys in use and former keys still published.
+impl Drop for KeyPairs {
+    fn drop(&mut self) {
+        lock(&FREE).push(Arc::clone(&self.rsa));
+    }
+}
+
+/// Keys in use and former keys, published or not; these are kept so that a rotation never brings one back.
 #[derive(Debug)]
 pub(crate) struct Keys {
     pub(super) current: KeyPairs,
-    former: Vec<Value>,
+    former: Vec<KeyPairs>,
+    former_published: bool,
 }
 
 impl Keys {
     pub(crate) fn generate() -> Result<Self, KeyError> {
-        Ok(Self { current: KeyPairs::generate()?, former: Vec::new() })
+        Ok(Self { current: KeyPairs::take()?, former: Vec::new(), former_published: false })
     }
 
     /// Keys to rotate to.
     pub(crate) fn fresh_pairs() -> Result<KeyPairs, KeyError> {
-        KeyPairs::generate()
+        KeyPairs::take()
     }
 
-    /// New keys take over; the former ones stay in the published set when `publish_former`.
+    /// New keys take over; the last ones stay in the published set when `publish_former`.
     pub(crate) fn rotate(&mut self, fresh: KeyPairs, publish_former: bool) {
-        let former = std::mem::replace(&mut self.current, fresh);
-        self.former = if publish_former { vec![former.rsa_jwk(), former.ec_jwk()] } else { Vec::new() };
+        self.former.push(std::mem::replace(&mut self.current, fresh));
+        self.former_published = publish_former;
     }
 
     /// The published set (RFC 7517).
     pub(crate) fn jwks(&self) -> Value {
-        let mut keys = vec![self.current.rsa_jwk(), self.current.ec_jwk()];
-        keys.extend(self.former.iter().cloned());
+        let last = self.former.last().filter(|_| self.former_published);
+        let published = std::iter::once(&self.current).chain(last);
+        let keys: Vec<Value> = published.flat_map(|pairs| [pairs.rsa_jwk(), pairs.ec_jwk()]).collect();
         json!({ "keys": keys })
     }
 }
@@ -120,6 +138,6 @@ pub(super) fn stranger() -> Result<&'static KeyPairs, KeyError> {
     if let Some(known) = STRANGER.get() {
         return Ok(known);
     }
-    let fresh = KeyPairs::generate()?;
+    let fresh = KeyPairs::take()?;
     Ok(STRANGER.get_or_init(|| fresh))
 }

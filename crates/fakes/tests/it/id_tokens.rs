@@ -127,3 +127,20 @@ async fn access_tokens_and_any_claims_can_be_forged() {
     assert_eq!(part(&token, 0)["typ"], "logout+jwt");
     assert_eq!(part(&token, 1), json!({ "sub": "alice" }));
 }
+
+#[tokio::test]
+async fn issuers_that_live_at_once_have_different_keys() {
+    let (one, two) = tokio::join!(authorization_server(), authorization_server());
+    let token = sign_in(&one, "alice", &[]).await["id_token"].as_str().unwrap().to_owned();
+    let (own, others) = (jwks(&one).await, jwks(&two).await);
+    assert!(verified(&token, &own, "consentry").is_some());
+    for key in &others.keys {
+        assert!(!own.keys.contains(key));
+    }
+    let moduli =
+        |keys: &jsonwebtoken::jwk::JwkSet| serde_json::to_value(keys).unwrap()["keys"][0]["n"].clone();
+    assert_ne!(moduli(&own), moduli(&others));
+    two.rotate_key().unwrap();
+    assert_ne!(moduli(&others), moduli(&jwks(&two).await));
+    assert_ne!(moduli(&own), moduli(&jwks(&two).await));
+}
