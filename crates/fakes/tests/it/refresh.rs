@@ -116,3 +116,22 @@ async fn an_account_can_remove_the_client_by_itself() {
     assert_eq!(files(&provider, &first).await, 401);
     assert_eq!(refresh(&provider, &first).await.1["error"], "invalid_grant");
 }
+
+#[tokio::test]
+async fn another_client_can_neither_refresh_nor_revoke() {
+    let provider = provider().await;
+    provider.register(consentry_fakes::Client::basic("other", "x").redirect_uri(CALLBACK));
+    let first = tokens(&provider).await;
+    let refresh_token = first["refresh_token"].as_str().unwrap();
+    let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
+    let (status, body) = token_as(provider.base_url(), &form, Some(basic("other", "x"))).await;
+    assert_eq!((status, &body["error"]), (400, &"invalid_grant".into()));
+    let revoke = format!("{}/revoke", provider.base_url());
+    for token in [refresh_token, first["access_token"].as_str().unwrap()] {
+        let (status, body) = post(&revoke, &[("token", token)], Some(basic("other", "x"))).await;
+        assert_eq!((status, &body["error"]), (400, &"invalid_request".into()));
+    }
+    assert_eq!(files(&provider, &first).await, 200);
+    assert_eq!(refresh(&provider, &first).await.0, 200);
+    assert_eq!(provider.reuse_kills(), 0, "a stranger's attempt counts for nothing");
+}
