@@ -16,6 +16,7 @@ mod jws;
 mod pending;
 mod remote;
 mod response;
+mod session;
 mod sign_in;
 
 use std::{
@@ -40,6 +41,7 @@ pub use self::{
     error::{IdentityError, SignInRefusal, TokenRefusal},
     pending::Target,
     response::Response,
+    session::{SessionId, SessionLife},
     sign_in::{Arrived, Begun},
 };
 use crate::{

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use url::Url;
 
+pub(crate) use self::departure::CORE_PARAMETERS;
 pub use self::{
     departure::Departure,
     endpoints::Endpoints,

@@ -21,6 +21,7 @@ pub use self::{
     connections::{ConnectionFilter, Disconnected},
     elicitations::{Created, Visit, Visitor},
     open::UrlError,
+    sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
 };

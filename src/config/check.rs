@@ -16,7 +16,7 @@ use super::{Environment, PublicUrl, Settings, findings::Findings, load::Layers, 
 use secrets::SecretsSeen;
 use url::Url;
 
-use crate::outbound::AddressPolicy;
+use crate::{outbound::AddressPolicy, provider::catalogue};
 
 /// What every check can reach.
 struct Checker<'a> {
@@ -129,7 +129,7 @@ fn presets(table: &mut Table, findings: &mut Findings) {
     for (at, provider) in providers.iter_mut().enumerate() {
         let Some(own) = provider.as_table_mut() else { continue };
         let Some(id) = own.get("preset").and_then(Value::as_str) else { continue };
-        match preset(id) {
+        match catalogue::settings(id) {
             Some(preset) => {
                 let own = std::mem::replace(own, preset);
                 provider.as_table_mut().into_iter().for_each(|merged| merged.extend(own.clone()));
@@ -140,10 +140,6 @@ fn presets(table: &mut Table, findings: &mut Findings) {
             ),
         }
     }
-}
-
-fn preset(_id: &str) -> Option<Table> {
-    None
 }
 
 impl Checker<'_> {

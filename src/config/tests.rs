@@ -80,10 +80,7 @@ fn uncommented() -> String {
         Some(setting) if !setting.starts_with(' ') && !setting.is_empty() => setting,
         _ => line,
     });
-    lines
-        .collect::<Vec<_>>()
-        .join("\n")
-        .replace("preset = \"github\"", "issuer = \"https://github.com/login/oauth\"")
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Adds lines to a section of a small file of two servers and a provider.

@@ -36,15 +36,18 @@ pub struct Departure<'a> {
     pub account_hint: Option<&'a str>,
 }
 
-/// Parameters that are ours alone.
-const CORE: &[&str] = &[
+/// Parameters that are ours alone, or that would replace several of ours at once (R66).
+pub(crate) const CORE_PARAMETERS: [&str; 19] = [
     "client_assertion",
     "client_assertion_type",
     "client_id",
     "client_secret",
+    "code",
     "code_challenge",
     "code_challenge_method",
     "code_verifier",
+    "error",
+    "iss",
     "nonce",
     "redirect_uri",
     "request",
@@ -56,11 +59,12 @@ const CORE: &[&str] = &[
     "state",
 ];
 
-/// Whether an operator may add a parameter of this name (R66). Compared without regard to case, because some providers
+/// Whether a parameter of this name may be added. Start-up refuses the others; this is for the endpoint's own query, and
+/// for whoever builds a provider otherwise. Compared without regard to case, because some providers
 /// read names so.
 pub(super) fn is_extra_parameter(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-    plain && (1..=64).contains(&name.len()) && !CORE.contains(&name.to_ascii_lowercase().as_str())
+    plain && (1..=64).contains(&name.len()) && !CORE_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// The authorize URL; where the provider demands it, what is asked for is pushed first and the URL only names it (RFC

@@ -1,20 +1,37 @@
 //! The fixtures of this room's tests.
 
-use crate::{
-    config::Provider,
-    provider::catalogue::{Preset, Registration},
-    secret::Secret,
-};
+use std::collections::BTreeMap;
+
+use crate::{config::Provider, scope::Scopes, secret::Secret};
 
 /// A provider that is discovered from `issuer`.
 pub(super) fn acme(issuer: &str) -> Provider {
-    let registration = Registration {
+    Provider {
         id: "acme".parse().unwrap(),
+        name: "Acme".into(),
+        issuer: Some(issuer.into()),
+        issuer_always_sent: false,
+        authorization_endpoint: None,
+        token_endpoint: None,
+        revocation_endpoint: None,
+        userinfo_endpoint: None,
         client_id: "client".into(),
         client_secret: Some(Secret::new("the-client-secret")),
-    };
-    let preset = Preset { issuer: Some(issuer.into()), ..Preset::default() };
-    preset.into_provider(registration).unwrap()
+        client_authentication: None,
+        scopes: Scopes::default(),
+        allowed_scopes: Scopes::default(),
+        scope_separator: ' ',
+        scope_words: BTreeMap::new(),
+        authorize_params: BTreeMap::new(),
+        account_chooser_params: BTreeMap::new(),
+        resource: Vec::new(),
+        pkce: true,
+        form_post: false,
+        cancel_codes: Vec::new(),
+        probe: None,
+        manage_url: None,
+        docs_url: None,
+    }
 }
 
 #[test]

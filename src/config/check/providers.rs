@@ -6,31 +6,10 @@ use super::Checker;
 use crate::{
     config::{Probe, Provider, raw},
     elicitation::ProviderId,
+    provider::CORE_PARAMETERS,
     scope::Scopes,
 };
 
-/// What Consentry sends itself, and what would replace all of it at once (R66).
-const CORE: [&str; 19] = [
-    "client_assertion",
-    "client_assertion_type",
-    "client_id",
-    "client_secret",
-    "code",
-    "code_challenge",
-    "code_challenge_method",
-    "code_verifier",
-    "error",
-    "iss",
-    "nonce",
-    "redirect_uri",
-    "request",
-    "request_uri",
-    "resource",
-    "response_mode",
-    "response_type",
-    "scope",
-    "state",
-];
 /// A probe carries the user's token and goes where it says; these would change both.
 const NO_PROBE_HEADER: [&str; 6] =
     ["authorization", "connection", "content-length", "cookie", "host", "transfer-encoding"];
@@ -154,7 +133,7 @@ impl Checker<'_> {
                 );
                 continue;
             }
-            let core = CORE.iter().any(|core| core.eq_ignore_ascii_case(name));
+            let core = CORE_PARAMETERS.iter().any(|core| core.eq_ignore_ascii_case(name));
             self.demand(!core, format!("{at}.{name}"), "is sent by Consentry itself and cannot be replaced");
             let clean = value.len() <= 1_000 && !value.chars().any(char::is_control);
             self.demand(
