@@ -338,7 +338,7 @@ impl Tx {
     }
 
     /// Lets the elicitation be pending again when no live attempt is left.
-    async fn release(&mut self, id: ElicitationId, now: Millis) -> Result<(), StoreError> {
+    pub(super) async fn release(&mut self, id: ElicitationId, now: Millis) -> Result<(), StoreError> {
         within!(self, RELEASE, |sql, connection| {
             sqlx::query(sql).bind(id.0).bind(now.0).execute(connection).await?;
         });
