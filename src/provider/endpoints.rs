@@ -86,23 +86,18 @@ impl Endpoints {
     pub(super) async fn discover(provider: &Provider, outbound: &Outbound) -> Result<Self, ProviderError> {
         let issuer =
             provider.issuer.as_deref().ok_or_else(|| ProviderError::misconfigured("no_endpoints"))?;
-        let mut failure = None;
+        let mut failure = ProviderError::misconfigured(NO_METADATA);
         for url in documents(issuer)? {
             match fetch(&url, outbound)
                 .await
                 .and_then(|metadata| metadata.endpoints(provider, issuer, outbound))
             {
                 Ok(endpoints) => return Ok(endpoints),
-                // An outage says nothing about the configuration, so it is told before what the other document lacks.
-                Err(error)
-                    if failure.as_ref().is_none_or(|failure: &ProviderError| !failure.is_unreachable()) =>
-                {
-                    failure = Some(error);
-                }
+                Err(error) if telling(&error) > telling(&failure) => failure = error,
                 Err(_) => {}
             }
         }
-        Err(failure.unwrap_or_else(|| ProviderError::misconfigured("no_endpoints")))
+        Err(failure)
     }
 
     /// R73, R91: no endpoint leads where nothing is sent, and none leads a browser to what is no web page.
@@ -178,6 +173,18 @@ impl fmt::Debug for Metadata {
     }
 }
 
+const NO_METADATA: &str = "no_metadata";
+
+/// Which of two documents' faults is told: an outage says nothing about the configuration and may pass, and a fault says
+/// more than an absence.
+fn telling(error: &ProviderError) -> u8 {
+    match error {
+        ProviderError::Unreachable { .. } => 2,
+        ProviderError::Misconfigured { code } if code == NO_METADATA => 0,
+        _ => 1,
+    }
+}
+
 /// An address out of metadata.
 fn named(text: Option<&str>) -> Result<Option<Url>, ProviderError> {
     let Some(text) = text else { return Ok(None) };
@@ -208,7 +215,7 @@ async fn fetch(url: &Url, outbound: &Outbound) -> Result<Metadata, ProviderError
         200 => answer.json().map_err(|_| ProviderError::Malformed { what: "metadata" }),
         300..=399 => Err(ProviderError::Policy),
         408 | 429 | 500..=599 => Err(ProviderError::Unreachable { maybe_sent: true, retry_after: None }),
-        _ => Err(ProviderError::misconfigured("no_metadata")),
+        _ => Err(ProviderError::misconfigured(NO_METADATA)),
     }
 }
 

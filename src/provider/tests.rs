@@ -1,8 +1,27 @@
-//! The fixtures of this room's tests.
+//! This room against a strict provider over real HTTP.
 
-use std::collections::BTreeMap;
+mod account;
+mod discovery;
+mod exchange;
+mod leaving;
 
-use crate::{config::Provider, scope::Scopes, secret::Secret};
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use consentry_fakes::{self as fakes, Client, Listen};
+use url::Url;
+
+use super::{Departure, Providers};
+use crate::{
+    clock::Clock,
+    config::Provider,
+    outbound::{AddressPolicy, Outbound, OutboundSettings},
+    random::Random,
+    scope::Scopes,
+    secret::Secret,
+};
+
+const CALLBACK: &str = "http://localhost/callback/files/acme";
+const CLIENT_SECRET: &str = "s:%+&é";
 
 /// A provider that is discovered from `issuer`.
 pub(super) fn acme(issuer: &str) -> Provider {
@@ -16,7 +35,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
         revocation_endpoint: None,
         userinfo_endpoint: None,
         client_id: "client".into(),
-        client_secret: Some(Secret::new("the-client-secret")),
+        client_secret: Some(Secret::new(CLIENT_SECRET)),
         client_authentication: None,
         scopes: Scopes::default(),
         allowed_scopes: Scopes::default(),
@@ -32,6 +51,91 @@ pub(super) fn acme(issuer: &str) -> Provider {
         manage_url: None,
         docs_url: None,
     }
+}
+
+/// "Example Files" and Consentry's side of it.
+struct World {
+    fake: fakes::Provider,
+    clock: Clock,
+    provider: Provider,
+    providers: Providers,
+}
+
+/// One way to the provider and back.
+struct Trip {
+    verifier: Secret,
+    code: Secret,
+    asked: Scopes,
+}
+
+impl World {
+    async fn start() -> Self {
+        let fake = fakes::Provider::start(Listen::on(Ipv4Addr::new(127, 0, 0, 3))).await.unwrap();
+        fake.register(Client::basic("client", CLIENT_SECRET).redirect_uri(CALLBACK));
+        let provider = acme(fake.base_url());
+        Self::with(fake, provider)
+    }
+
+    fn with(fake: fakes::Provider, provider: Provider) -> Self {
+        let clock = Clock::manual();
+        let providers = Providers::new(vec![provider.clone()], outbound(clock.clone()), clock.clone());
+        Self { fake, clock, provider, providers }
+    }
+
+    /// The same with a provider that is configured otherwise.
+    fn changed(self, change: impl FnOnce(&mut Provider)) -> Self {
+        let Self { fake, mut provider, .. } = self;
+        change(&mut provider);
+        Self::with(fake, provider)
+    }
+
+    /// The same with its endpoints in the configuration.
+    fn configured(self) -> Self {
+        let (authorization, token) = (self.url("/authorize"), self.url("/token"));
+        self.changed(|provider| {
+            provider.authorization_endpoint = Some(authorization);
+            provider.token_endpoint = Some(token);
+        })
+    }
+
+    async fn leave(&self, verifier: &Secret, scopes: &Scopes) -> Url {
+        let departure = Departure {
+            state: &Random.secret(),
+            verifier,
+            redirect_uri: CALLBACK,
+            scopes,
+            account_hint: None,
+        };
+        self.providers.departure(&self.provider, departure).await.unwrap()
+    }
+
+    /// Octocat allows it.
+    async fn travel(&self) -> Trip {
+        let (verifier, asked) = (Random.secret(), Scopes::new(["files.read", "profile"]).unwrap());
+        let left = self.leave(&verifier, &asked).await;
+        let back = self.fake.approve(left.as_str(), "octocat").unwrap();
+        Trip { verifier, code: parameter(&back, "code"), asked }
+    }
+
+    async fn exchange(&self, trip: &Trip) -> Result<super::Tokens, super::ProviderError> {
+        self.providers.exchange(&self.provider, &trip.code, &trip.verifier, CALLBACK, &trip.asked).await
+    }
+
+    fn url(&self, path: &str) -> Url {
+        Url::parse(self.fake.base_url()).unwrap().join(path).unwrap()
+    }
+}
+
+/// A client that reaches this machine.
+fn outbound(clock: Clock) -> Outbound {
+    let policy = AddressPolicy { allow_loopback: true, ..AddressPolicy::default() };
+    Outbound::new(OutboundSettings { policy, ..OutboundSettings::default() }, clock).unwrap()
+}
+
+fn parameter(url: &str, name: &str) -> Secret {
+    let url = Url::parse(url).unwrap();
+    let found = url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    Secret::new(found.unwrap_or_else(|| panic!("no {name}")))
 }
 
 #[test]
