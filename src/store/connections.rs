@@ -42,10 +42,10 @@ statements! {
     DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
 
     /// A trip that is under way must not bring a disconnected account back.
-    CANCEL_OPEN = concat!("UPDATE elicitations AS e SET state = 'cancelled', reason = 'disconnected', \
+    CANCEL_OPEN = concat!("UPDATE elicitations SET state = 'cancelled', reason = 'disconnected', \
         closed_at_ms = $5, reuse_key = NULL, attempt_until_ms = NULL \
-        WHERE e.server = $1 AND e.issuer = $2 AND e.sub = $3 AND e.provider = $4 \
-        AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $5 RETURNING ", elicitation_columns!());
+        WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \
+        AND state IN ('pending', 'authorizing') AND expires_at_ms > $5 RETURNING ", elicitation_columns!());
 }
 
 #[derive(FromRow)]

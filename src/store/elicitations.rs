@@ -24,9 +24,8 @@ const REUSE_LEAST_MS: i64 = 120_000;
 
 macro_rules! columns {
     () => {
-        "e.id, e.server, e.issuer, e.sub, e.provider, e.scopes, e.legacy, e.client_ref, e.client_name, e.message, \
-         e.state, e.reason, e.connection, e.seen_connection, e.seen_grant, e.attempt_until_ms, e.created_at_ms, \
-         e.expires_at_ms, e.closed_at_ms"
+        "id, server, issuer, sub, provider, scopes, legacy, client_ref, client_name, message, state, reason, connection, \
+         seen_connection, seen_grant, attempt_until_ms, created_at_ms, expires_at_ms, closed_at_ms"
     };
 }
 pub(super) use columns;
@@ -39,53 +38,53 @@ statements! {
 
     /// The write that a creation begins with: an expired predecessor is closed with its signal.
     EXPIRE_PREDECESSOR = concat!(
-        "UPDATE elicitations AS e SET state = 'expired', reason = 'expired', closed_at_ms = $2, reuse_key = NULL, \
+        "UPDATE elicitations SET state = 'expired', reason = 'expired', closed_at_ms = $2, reuse_key = NULL, \
          attempt_until_ms = NULL \
-         WHERE e.reuse_key = $1 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms <= $2 \
+         WHERE reuse_key = $1 AND state IN ('pending', 'authorizing') AND expires_at_ms <= $2 \
          RETURNING ", columns!());
 
     /// One that is about to expire is left to whoever is at its page, and not given out again.
     RETIRE = "UPDATE elicitations SET reuse_key = NULL WHERE reuse_key = $1 AND expires_at_ms < $2";
 
-    BY_REUSE_KEY = concat!("SELECT ", columns!(), " FROM elicitations e WHERE e.reuse_key = $1");
+    BY_REUSE_KEY = concat!("SELECT ", columns!(), " FROM elicitations WHERE reuse_key = $1");
 
-    BY_ID = concat!("SELECT ", columns!(), " FROM elicitations e WHERE e.id = $1");
+    BY_ID = concat!("SELECT ", columns!(), " FROM elicitations WHERE id = $1");
 
-    BY_SERVER_AND_ID = concat!("SELECT ", columns!(), " FROM elicitations e WHERE e.id = $1 AND e.server = $2");
+    BY_SERVER_AND_ID = concat!("SELECT ", columns!(), " FROM elicitations WHERE id = $1 AND server = $2");
 
-    LIST = concat!("SELECT ", columns!(), " FROM elicitations e \
-        WHERE ($1 IS NULL OR e.server = $1) AND ($2 IS NULL OR e.state = $2) ORDER BY e.created_at_ms DESC LIMIT $3");
+    LIST = concat!("SELECT ", columns!(), " FROM elicitations \
+        WHERE ($1 IS NULL OR server = $1) AND ($2 IS NULL OR state = $2) ORDER BY created_at_ms DESC LIMIT $3");
 
     /// Everything that a page needs, in one round trip: the elicitation, this browser's session if it is alive,
     /// its sign-in for the elicitation's issuer, and the owner's connection.
-    VISIT = concat!("SELECT ", columns!(), ", s.browser AS browser, s.seen_at_ms AS session_seen_at_ms, \
+    VISIT = concat!("SELECT e.*, s.browser AS browser, s.seen_at_ms AS session_seen_at_ms, \
         i.sub AS signed_in_sub, i.label AS signed_in_label, c.id AS c_id, c.account_id AS c_account_id, \
         c.account_label AS c_account_label, c.granted AS c_granted, c.asked AS c_asked, c.status AS c_status, \
         c.reason AS c_reason, c.generation AS c_generation, c.grant_number AS c_grant_number, \
         c.access_expires_at_ms AS c_access_expires_at_ms, c.created_at_ms AS c_created_at_ms, \
         c.updated_at_ms AS c_updated_at_ms \
-        FROM elicitations e \
+        FROM (SELECT ", columns!(), " FROM elicitations WHERE id = $1) e \
         LEFT JOIN sessions s ON s.id_hash = $2 AND s.replaced_at_ms IS NULL AND s.expires_at_ms > $3 \
             AND s.seen_at_ms > $4 \
         LEFT JOIN sign_ins i ON i.browser = s.browser AND i.issuer = e.issuer \
         LEFT JOIN connections c ON c.server = e.server AND c.issuer = e.issuer AND c.sub = e.sub \
-            AND c.provider = e.provider \
-        WHERE e.id = $1");
+            AND c.provider = e.provider");
 
     /// Ends one in any way but completion. Owner and server are in the predicate, as in the caller's proof.
     CLOSE = concat!(
-        "UPDATE elicitations AS e SET state = $2, reason = $3, closed_at_ms = $4, reuse_key = NULL, \
+        "UPDATE elicitations SET state = $2, reason = $3, closed_at_ms = $4, reuse_key = NULL, \
          attempt_until_ms = NULL \
-         WHERE e.id = $1 AND e.server = $5 AND e.issuer = $6 AND e.sub = $7 \
-         AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $4 RETURNING ", columns!());
+         WHERE id = $1 AND server = $5 AND issuer = $6 AND sub = $7 \
+         AND state IN ('pending', 'authorizing') AND expires_at_ms > $4 RETURNING ", columns!());
 
     /// Completes one by a connection that is there: kept by the person, or satisfied by another's trip.
     COMPLETE_BY = concat!(
-        "UPDATE elicitations AS e SET state = 'completed', reason = $2, connection = $3, closed_at_ms = $5, \
+        "UPDATE elicitations SET state = 'completed', reason = $2, connection = $3, closed_at_ms = $5, \
          reuse_key = NULL, attempt_until_ms = NULL \
-         WHERE e.id = $1 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $5 \
+         WHERE id = $1 AND state IN ('pending', 'authorizing') AND expires_at_ms > $5 \
          AND EXISTS (SELECT 1 FROM connections c WHERE c.id = $3 AND c.grant_number = $4 AND c.status = 'active' \
-            AND c.server = e.server AND c.issuer = e.issuer AND c.sub = e.sub AND c.provider = e.provider) \
+            AND c.server = elicitations.server \
+            AND c.issuer = elicitations.issuer AND c.sub = elicitations.sub AND c.provider = elicitations.provider) \
          RETURNING ", columns!());
 
     /// What a closed elicitation leaves of its attempts; one that is claimed ends by itself.

@@ -33,16 +33,16 @@ statements! {
         WHERE id = $1 AND server = $2 AND generation = $3 RETURNING ", connection_columns!());
 
     /// A claimed attempt may finish shortly after the expiry.
-    COMPLETE = concat!("UPDATE elicitations AS e SET state = 'completed', reason = $2, connection = $3, \
+    COMPLETE = concat!("UPDATE elicitations SET state = 'completed', reason = $2, connection = $3, \
         closed_at_ms = $4, reuse_key = NULL, attempt_until_ms = NULL \
-        WHERE e.id = $1 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $5 \
+        WHERE id = $1 AND state IN ('pending', 'authorizing') AND expires_at_ms > $5 \
         RETURNING ", elicitation_columns!());
 
     /// Other open elicitations of the same server, subject and provider, less those made while a satisfying
     /// connection existed already.
-    SIBLINGS = concat!("SELECT ", elicitation_columns!(), " FROM elicitations e \
-        WHERE e.server = $1 AND e.issuer = $2 AND e.sub = $3 AND e.provider = $4 AND e.id <> $5 \
-        AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $6 AND e.seen_grant IS NULL");
+    SIBLINGS = concat!("SELECT ", elicitation_columns!(), " FROM elicitations \
+        WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 AND id <> $5 \
+        AND state IN ('pending', 'authorizing') AND expires_at_ms > $6 AND seen_grant IS NULL");
 }
 
 /// An attempt's success, ready to be stored.

@@ -20,10 +20,10 @@ statements! {
     DUE = "SELECT id FROM elicitations WHERE state IN ('pending', 'authorizing') AND expires_at_ms <= $1 \
         AND (attempt_until_ms IS NULL OR attempt_until_ms <= $1) ORDER BY expires_at_ms LIMIT $2";
 
-    EXPIRE = concat!("UPDATE elicitations AS e SET state = 'expired', reason = 'expired', closed_at_ms = $2, \
+    EXPIRE = concat!("UPDATE elicitations SET state = 'expired', reason = 'expired', closed_at_ms = $2, \
         reuse_key = NULL, attempt_until_ms = NULL \
-        WHERE e.id = $1 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms <= $2 \
-        AND (e.attempt_until_ms IS NULL OR e.attempt_until_ms <= $2) RETURNING ", elicitation_columns!());
+        WHERE id = $1 AND state IN ('pending', 'authorizing') AND expires_at_ms <= $2 \
+        AND (attempt_until_ms IS NULL OR attempt_until_ms <= $2) RETURNING ", elicitation_columns!());
 
     PURGE_ELICITATIONS = "DELETE FROM elicitations WHERE closed_at_ms < $1";
 
