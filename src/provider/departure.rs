@@ -148,7 +148,7 @@ async fn push(
     asked: &[(String, String)],
     outbound: &Outbound,
 ) -> Result<String, ProviderError> {
-    let named = |name: &str| name == "client_id" && !is_proof_elsewhere(endpoints);
+    let named = |name: &str| name == "client_id" && !proves_by_header(endpoints);
     let pairs: Vec<_> = asked
         .iter()
         .filter(|(name, _)| !named(name))
@@ -166,8 +166,8 @@ async fn push(
     Err(Failure::of_answer(&answered).into())
 }
 
-/// Whether our id is not already in the body as part of our proof.
-fn is_proof_elsewhere(endpoints: &Endpoints) -> bool {
+/// Whether our proof leaves the body alone, so that our id has to stand there besides.
+fn proves_by_header(endpoints: &Endpoints) -> bool {
     endpoints.client_authentication == crate::config::ClientAuthentication::Basic
 }
 

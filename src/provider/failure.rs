@@ -43,7 +43,7 @@ pub struct Failure {
     pub code: Option<String>,
     /// The status of the answer, where there was one.
     pub status: Option<u16>,
-    /// How long the provider asks us to wait, at most [`LONGEST_WAIT`].
+    /// How long the provider asks us to wait, at most an hour.
     pub retry_after: Option<Duration>,
     /// What is wrong with an answer that cannot be read, as a stable word.
     pub what: &'static str,
