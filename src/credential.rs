@@ -2,9 +2,13 @@
 //!
 //! Reading writes nothing. A sealed value that does not open is an error and an alert, never "not connected" (R102).
 
+mod disconnect;
 mod resolve;
 
-pub use self::resolve::{Resolved, Wanted, resolve};
+pub use self::{
+    disconnect::{Removed, Revocation, disconnect},
+    resolve::{Resolved, Wanted, resolve},
+};
 use crate::{
     connection::Connection,
     secret::Secret,

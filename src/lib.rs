@@ -19,3 +19,4 @@ pub mod subject;
 pub mod telemetry;
 pub mod vault;
 pub mod web;
+pub mod workers;

@@ -5,6 +5,7 @@
 pub mod assets;
 pub mod callback;
 pub mod connect;
+pub mod connections;
 pub mod cookies;
 pub mod csrf;
 mod error;

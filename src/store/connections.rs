@@ -41,6 +41,10 @@ statements! {
 
     DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
 
+    /// Other connections with the same account at the same provider: a revocation may end them too.
+    SHARING = "SELECT CAST(COUNT(*) AS BIGINT) FROM connections \
+        WHERE provider = $1 AND account_id = $2 AND id <> $3";
+
     /// A trip that is under way must not bring a disconnected account back.
     CANCEL_OPEN = concat!("UPDATE elicitations SET state = 'cancelled', reason = 'disconnected', \
         closed_at_ms = $5, reuse_key = NULL, attempt_until_ms = NULL \
@@ -193,6 +197,23 @@ impl Store {
                 .await?
         });
         rows.into_iter().map(Connection::try_from).collect()
+    }
+
+    /// Whether another connection, of any MCP server or person, has the same account at the same provider.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn shares_account(&self, connection: &Connection) -> Result<bool, StoreError> {
+        let Some(account) = &connection.account.id else { return Ok(false) };
+        let others: i64 = read!(self, SHARING, |sql, pool| {
+            sqlx::query_scalar(sql)
+                .bind(connection.provider.as_str())
+                .bind(account)
+                .bind(connection.id.0)
+                .fetch_one(pool)
+                .await?
+        });
+        Ok(others > 0)
     }
 
     /// Removes a connection: from this commit on nothing hands it out, and what was open for the same server,

@@ -16,7 +16,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::app::App;
 
 use super::{
-    assets, callback, connect, headers, here::Here, leaving, outcome, pages::Bad, request_id, stopped,
+    assets, callback, connect, connections, headers, here::Here, leaving, outcome, pages::Bad, request_id,
+    stopped,
 };
 
 /// Everything that a browser may ask for.
@@ -32,6 +33,8 @@ pub fn router(app: App) -> Router {
         .route("/connect/{id}/resume", acting(get(callback::resume)))
         .route("/connect/{id}/done", get(outcome::show))
         .route("/callback/{server}/{provider}", acting(get(callback::arrive)).post(callback::arrive_by_form))
+        .route("/connections", get(connections::list))
+        .route("/connections/{id}/disconnect", post(connections::disconnect))
         .route("/stopped/{page}", get(stopped::show))
         .route("/static/{file}", get(file))
         .route("/livez", get(|| async { "ok" }))
