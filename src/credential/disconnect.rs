@@ -119,8 +119,9 @@ async fn tell(app: &App, connection: &Connection) -> Result<Telling, Refusal> {
             }
             break;
         }
-        // Nobody may be waiting any more.
-        drop(tell.send(outcome));
+        if tell.send(outcome).is_err() {
+            tracing::debug!(?outcome, "nobody waits for a revocation any more");
+        }
     });
     Ok(Telling::Under(told))
 }
