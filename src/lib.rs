@@ -8,6 +8,7 @@ pub mod connection;
 pub mod credential;
 pub mod elicitation;
 pub mod identity;
+pub mod listen;
 pub mod outbound;
 pub mod provider;
 pub mod random;

@@ -31,7 +31,7 @@ use self::{
     policy::Route,
     resolver::{Checked, Lookup},
 };
-use crate::{clock::Clock, secret::Secret};
+use crate::{clock::Clock, secret::Secret, telemetry::Metrics};
 
 /// Limits of one request. Counted in real time, for the peers live in it.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,8 @@ pub struct OutboundSettings {
     pub proxy: Option<Url>,
     /// `User-Agent`.
     pub user_agent: String,
+    /// Where calls are counted.
+    pub metrics: Metrics,
 }
 
 /// Why the client cannot be made; start-up stops on it.
@@ -106,6 +108,7 @@ struct Clients {
     policy: Arc<AddressPolicy>,
     limits: Limits,
     clock: Clock,
+    metrics: Metrics,
 }
 
 impl Outbound {
@@ -144,6 +147,7 @@ impl Outbound {
             limits: settings.limits,
             policy,
             clock,
+            metrics: settings.metrics,
         })))
     }
 
@@ -184,6 +188,18 @@ impl Outbound {
     }
 
     async fn deliver(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, OutboundError> {
+        let answer = self.ask(method, url, headers, body).await;
+        self.0.metrics.outbound(answer.as_ref().err().copied());
+        answer
+    }
+
+    async fn ask(
         &self,
         method: Method,
         url: Url,

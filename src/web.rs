@@ -4,6 +4,7 @@
 
 pub mod assets;
 pub mod callback;
+pub mod client_ip;
 pub mod connect;
 pub mod connections;
 pub mod cookies;

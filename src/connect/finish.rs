@@ -84,8 +84,10 @@ async fn redeem(
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
-    let tokens =
-        app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &attempt.scopes).await?;
+    let exchanged =
+        app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &attempt.scopes).await;
+    app.metrics.exchange(&provider.id, exchanged.as_ref().err());
+    let tokens = exchanged?;
     let account = match app.providers.account(&provider, &tokens).await {
         Ok(account) => account,
         Err(error) => {

@@ -7,7 +7,7 @@ use crate::{
     elicitation::{ProviderId, ServerId},
     scope::Scopes,
     subject::Subject,
-    telemetry::SecurityEvent,
+    telemetry::{Lookup, SecurityEvent},
 };
 
 use super::{Access, open_access};
@@ -42,6 +42,21 @@ pub enum Resolved {
 /// # Errors
 /// The store's; [`Refusal::Unreadable`] when the sealed value does not open.
 pub async fn resolve(
+    app: &App,
+    server: &ServerId,
+    owner: &Subject,
+    wanted: &Wanted,
+) -> Result<Resolved, Refusal> {
+    let resolved = look_up(app, server, owner, wanted).await;
+    app.metrics.credential_lookup(match &resolved {
+        Ok(Resolved::Ready { .. }) => Lookup::Ready,
+        Ok(Resolved::Missing(_)) => Lookup::Missing,
+        Err(_) => Lookup::Failed,
+    });
+    resolved
+}
+
+async fn look_up(
     app: &App,
     server: &ServerId,
     owner: &Subject,

@@ -71,6 +71,7 @@ impl Here {
 
     /// The page for a store that does not do it.
     pub fn store_trouble(&self, error: &StoreError) -> Response {
+        self.app.metrics.store_error(error);
         match error {
             StoreError::Unavailable(why) => {
                 tracing::error!(reference = self.reference, why, "the store is unavailable");

@@ -25,6 +25,7 @@ impl fmt::Display for RequestId {
 pub async fn assign(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = RequestId(u64::from_be_bytes(app.random.bytes()));
     request.extensions_mut().insert(id);
+    tracing::Span::current().record("request_id", tracing::field::display(id));
     let mut response = next.run(request).await;
     if let Ok(value) = HeaderValue::try_from(id.to_string()) {
         response.headers_mut().insert(HeaderName::from_static("x-request-id"), value);

@@ -1,0 +1,144 @@
+//! One connection, from its handshake to its end.
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{Router, body::Body, extract::ConnectInfo};
+use http::{Request, Response};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
+use tower::ServiceExt;
+
+use super::{
+    Limits, Stop,
+    patience::{Answering, Expiry, InTime, Progress, Watched},
+    tls::Tls,
+};
+use crate::{config::IpNetwork, web::client_ip::ClientIp};
+
+/// An HTTP/2 client that does not answer a ping in this time is gone.
+const PING: Duration = Duration::from_secs(20);
+const STREAMS: u32 = 100;
+/// The smallest buffer that hyper takes.
+const SMALLEST_HEAD: usize = 8_192;
+
+/// One connection to be served.
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) client: Client,
+    pub(super) tls: Option<Tls>,
+    pub(super) limits: Limits,
+    pub(super) router: Router,
+    pub(super) stop: Stop,
+}
+
+/// Who may be behind a connection.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) peer: IpAddr,
+    pub(super) trusted_proxies: Arc<[IpNetwork]>,
+}
+
+impl Connection {
+    pub(super) async fn serve(mut self) {
+        let Some(tls) = self.tls.take() else {
+            let Self { stream, peer, client, limits, router, stop, .. } = self;
+            return serve(stream, peer, client, limits, router, stop).await;
+        };
+        let Self { stream, peer, client, limits, router, stop, .. } = self;
+        let handshake = tokio::time::timeout(limits.head, tls.acceptor().accept(stream));
+        match stop.gently.run_until_cancelled(handshake).await {
+            Some(Ok(Ok(stream))) => serve(stream, peer, client, limits, router, stop).await,
+            Some(Ok(Err(error))) => tracing::debug!(%peer, error = %error.kind(), "no TLS handshake"),
+            Some(Err(_)) => tracing::debug!(%peer, "the TLS handshake took too long"),
+            None => {}
+        }
+    }
+}
+
+async fn serve<S>(stream: S, peer: SocketAddr, client: Client, limits: Limits, router: Router, stop: Stop)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let progress = Progress::new(limits.clone());
+    let builder = builder(&limits);
+    let service = service_fn({
+        let progress = progress.clone();
+        move |request: Request<Incoming>| {
+            let in_flight = progress.request(request.version());
+            let answer = router.clone().oneshot(dress(request, peer, &client, limits.body));
+            async move {
+                let answer: Response<Body> = answer.await?;
+                Ok::<_, Infallible>(answer.map(|body| Answering { body, _request: in_flight }))
+            }
+        }
+    });
+    let stream = TokioIo::new(Watched::new(stream, progress.clone()));
+    let connection = builder.serve_connection(stream, service);
+    let mut connection = std::pin::pin!(connection);
+    let mut expiry = Expiry::new(progress.clone());
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%peer, %error, "connection broke");
+                }
+                return;
+            }
+            () = stop.hard.cancelled() => return,
+            () = stop.gently.cancelled(), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = &mut expiry => {
+                tracing::debug!(%peer, idle = progress.is_idle(), "connection cut: too slow");
+                return;
+            }
+        }
+    }
+}
+
+/// The request as the router sees it.
+fn dress(request: Request<Incoming>, peer: SocketAddr, client: &Client, span: Duration) -> Request<Body> {
+    let ip = ClientIp::of(client.peer, request.headers(), &client.trusted_proxies);
+    let mut request = request.map(|body| match hyper::body::Body::is_end_stream(&body) {
+        true => Body::empty(),
+        false => Body::new(InTime::new(body, span)),
+    });
+    request.extensions_mut().insert(ConnectInfo(peer));
+    request.extensions_mut().insert(ip);
+    request
+}
+
+fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // The head's limit is `patience`'s, which can tell a slow head from an idle connection.
+        .header_read_timeout(None)
+        .max_buf_size(limits.head_bytes.max(SMALLEST_HEAD))
+        .max_headers(limits.headers);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING);
+    builder
+}

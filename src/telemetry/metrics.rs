@@ -1,0 +1,267 @@
+//! The counters. Each exists at 0 from the start, so that a missing one is a mistake and not a quiet day.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use prometheus_client::{
+    encoding::text::encode,
+    metrics::{counter::Counter, family::Family, histogram::Histogram, info::Info},
+    registry::{Metric as Registered, Registry},
+};
+
+use super::{
+    SecurityEvent,
+    catalogue::{METRICS, Metric, SECURITY_EVENTS},
+};
+use crate::{
+    elicitation::{Outcome, ProviderId, State},
+    outbound::OutboundError,
+    provider::ProviderError,
+    store::StoreError,
+};
+
+type Labels<const N: usize> = [(&'static str, String); N];
+type Counters<const N: usize> = Family<Labels<N>, Counter>;
+type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+
+/// From a page out of memory to a long-poll.
+const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 25.0];
+
+const ENDS: [State; 5] = [State::Completed, State::Declined, State::Cancelled, State::Expired, State::Failed];
+const OUTCOMES: [Outcome; 10] = [
+    Outcome::Connected,
+    Outcome::PartlyConnected,
+    Outcome::Denied,
+    Outcome::AdminApproval,
+    Outcome::Unreachable,
+    Outcome::Misconfigured,
+    Outcome::CodeRefused,
+    Outcome::KeptPrevious,
+    Outcome::ClosedMeanwhile,
+    Outcome::Ended,
+];
+
+/// A request that was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// `public` or `internal`.
+    pub listener: &'static str,
+    /// The route's pattern.
+    pub route: &'a str,
+    /// The answer's status.
+    pub status: u16,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What became of a credential that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// Handed out.
+    Ready,
+    /// The user is to be asked.
+    Missing,
+    /// Neither.
+    Failed,
+}
+
+/// The counters. Cloning shares them.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    http_requests: Counters<3>,
+    http_durations: Histograms<2>,
+    elicitations_made: Counters<1>,
+    elicitations_ended: Counters<1>,
+    callbacks: Counters<1>,
+    exchanges: Counters<2>,
+    lookups: Counters<1>,
+    outbound: Counters<1>,
+    store_errors: Counters<1>,
+    security_events: Counters<1>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Every counter, at 0.
+    pub fn new() -> Self {
+        let [build, http, durations, made, ended, callbacks, exchanges, lookups, outbound, store] = &METRICS;
+        let mut registry = Registry::with_prefix("consentry");
+        let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        register(&mut registry, build, version);
+        let http_requests = Family::default();
+        register(&mut registry, http, http_requests.clone());
+        let http_durations: Histograms<2> = Family::new_with_constructor(|| Histogram::new(BUCKETS));
+        register(&mut registry, durations, http_durations.clone());
+        let inner = Inner {
+            http_requests,
+            http_durations,
+            elicitations_made: family(&mut registry, made, &["no", "yes"]),
+            elicitations_ended: family(&mut registry, ended, &ENDS.map(State::as_str)),
+            callbacks: family(&mut registry, callbacks, &OUTCOMES.map(Outcome::as_str)),
+            exchanges: Family::default(),
+            lookups: family(&mut registry, lookups, &["ready", "missing", "failed"]),
+            outbound: family(&mut registry, outbound, &["answered"]),
+            store_errors: family(&mut registry, store, &["unavailable", "corrupt", "refused"]),
+            security_events: family(
+                &mut registry,
+                &SECURITY_EVENTS,
+                &SecurityEvent::ALL.map(SecurityEvent::code),
+            ),
+            registry: Registry::default(),
+        };
+        register(&mut registry, exchanges, inner.exchanges.clone());
+        Self(Arc::new(Inner { registry, ..inner }))
+    }
+
+    /// Lets what is counted by provider begin at 0.
+    pub fn know_providers<'a>(&self, providers: impl IntoIterator<Item = &'a ProviderId>) {
+        for provider in providers {
+            drop(self.0.exchanges.get_or_create(&exchange(provider, "ok")));
+        }
+    }
+
+    /// Counts and logs a security event.
+    pub fn security_event(&self, event: SecurityEvent) {
+        count(&self.0.security_events, "code", event.code(), 1);
+        tracing::warn!(event = event.code(), "security event");
+    }
+
+    /// Counts an elicitation that was handed out, new or again.
+    pub fn elicitation_made(&self, is_new: bool) {
+        count(&self.0.elicitations_made, "again", if is_new { "no" } else { "yes" }, 1);
+    }
+
+    /// Counts elicitations by their end.
+    pub fn elicitations_ended(&self, state: State, number: usize) {
+        count(&self.0.elicitations_ended, "state", state.as_str(), number as u64);
+    }
+
+    /// Counts a trip to a provider by its outcome.
+    pub fn callback(&self, outcome: Outcome) {
+        count(&self.0.callbacks, "outcome", outcome.as_str(), 1);
+    }
+
+    /// Counts a code that was sent to a provider; `error` is why there are no tokens.
+    pub fn exchange(&self, provider: &ProviderId, error: Option<&ProviderError>) {
+        let result = error.map_or("ok", ProviderError::code);
+        self.0.exchanges.get_or_create(&exchange(provider, result)).inc();
+    }
+
+    /// Counts a credential that was asked for.
+    pub fn credential_lookup(&self, lookup: Lookup) {
+        let result = match lookup {
+            Lookup::Ready => "ready",
+            Lookup::Missing => "missing",
+            Lookup::Failed => "failed",
+        };
+        count(&self.0.lookups, "result", result, 1);
+    }
+
+    /// Counts a call that was made; `error` is why there was no answer.
+    pub fn outbound(&self, error: Option<OutboundError>) {
+        count(&self.0.outbound, "result", error.map_or("answered", OutboundError::code), 1);
+    }
+
+    /// Counts a request that the database failed.
+    pub fn store_error(&self, error: &StoreError) {
+        let kind = match error {
+            StoreError::Unavailable(_) => "unavailable",
+            StoreError::Corrupt { .. } => "corrupt",
+            StoreError::Url | StoreError::Migration(_) | StoreError::Refused(_) => "refused",
+        };
+        count(&self.0.store_errors, "kind", kind, 1);
+    }
+
+    /// Counts an answered request.
+    pub fn answered(&self, answered: &Answered<'_>) {
+        let Answered { listener, route, status, took } = *answered;
+        let (listener, route) = (("listener", listener.to_owned()), ("route", route.to_owned()));
+        let status = ("status", status.to_string());
+        self.0.http_requests.get_or_create(&[listener.clone(), route.clone(), status]).inc();
+        self.0.http_durations.get_or_create(&[listener, route]).observe(took.as_secs_f64());
+    }
+
+    /// The text that Prometheus reads.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if encode(&mut text, &self.0.registry).is_err() {
+            text.clear();
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+fn register(registry: &mut Registry, metric: &Metric, registered: impl Registered) {
+    registry.register(metric.name, metric.help, registered);
+}
+
+/// A family of one label with its values at 0.
+fn family(registry: &mut Registry, metric: &Metric, values: &[&str]) -> Counters<1> {
+    let family = Counters::<1>::default();
+    let label = metric.labels.first().copied().unwrap_or_default();
+    for value in values {
+        drop(family.get_or_create(&[(label, (*value).to_owned())]));
+    }
+    register(registry, metric, family.clone());
+    family
+}
+
+fn count(family: &Counters<1>, label: &'static str, value: &str, number: u64) {
+    family.get_or_create(&[(label, value.to_owned())]).inc_by(number);
+}
+
+fn exchange(provider: &ProviderId, result: &str) -> Labels<2> {
+    [("provider", provider.to_string()), ("result", result.to_owned())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is registered is what is documented, with the same kinds and labels.
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let metrics = Metrics::new();
+        metrics.answered(&Answered { listener: "public", route: "/x", status: 200, took: Duration::ZERO });
+        metrics.know_providers([&"acme".parse().unwrap()]);
+        let text = metrics.text();
+        let mut said: Vec<String> =
+            text.lines().filter(|line| line.starts_with("# TYPE ")).map(str::to_owned).collect();
+        for metric in METRICS.iter().chain([&SECURITY_EVENTS]) {
+            let kind = format!("# TYPE consentry_{} {}", metric.name, metric.kind);
+            assert!(said.contains(&kind), "{kind}\n{text}");
+            said.retain(|line| *line != kind);
+            let sample = metric.full_name();
+            let labelled =
+                text.lines().find(|line| line.starts_with(&sample)).unwrap_or_else(|| panic!("{sample}"));
+            for label in metric.labels {
+                assert!(labelled.contains(&format!("{label}=\"")), "{labelled}");
+            }
+        }
+        assert!(said.is_empty(), "not in the catalogue: {said:?}");
+    }
+
+    #[test]
+    fn counters_exist_at_0_and_count() {
+        let metrics = Metrics::new();
+        for event in SecurityEvent::ALL {
+            let line = format!("consentry_security_events_total{{code=\"{}\"}} 0", event.code());
+            assert!(metrics.text().contains(&line), "{line}");
+        }
+        metrics.elicitations_ended(State::Expired, 3);
+        assert!(metrics.text().contains("consentry_elicitations_ended_total{state=\"expired\"} 3"));
+    }
+}
