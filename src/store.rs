@@ -8,6 +8,7 @@
 mod attempts;
 mod connections;
 mod elicitations;
+mod lane;
 mod open;
 mod sessions;
 mod settle;
@@ -31,6 +32,7 @@ use crate::random::Random;
 #[derive(Clone)]
 pub struct Store {
     pools: Pools,
+    lane: Option<lane::Lane>,
     random: Random,
     wake: signals::Wake,
 }

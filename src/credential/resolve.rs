@@ -63,7 +63,7 @@ async fn look_up(
     wanted: &Wanted,
 ) -> Result<Resolved, Refusal> {
     let now = app.clock.now();
-    let found = app.store.connection_for(server, owner, &wanted.provider).await?;
+    let found = app.store.connection_to_hand_out(server, owner, &wanted.provider).await?;
     let Some(connection) = found else { return Ok(Resolved::Missing(None)) };
     if !connection.satisfies(&wanted.scopes, now) {
         return Ok(Resolved::Missing(Some(Box::new(connection))));

@@ -9,7 +9,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Store, StoreError, statements::Engine};
+use super::{Store, StoreError, lane::Lane, statements::Engine};
 use crate::{random::Random, secret::Secret};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -63,11 +63,11 @@ impl Store {
     /// When the URL is not ours or the database cannot be reached.
     pub async fn open(url: &Secret, connections: u32) -> Result<Self, StoreError> {
         let engine = Engine::of(url).map_err(|_| StoreError::Url)?;
-        let pools = match engine {
-            Engine::Sqlite => open_sqlite(url, connections).await?,
+        let (pools, lane) = match engine {
+            Engine::Sqlite => (open_sqlite(url, connections).await?, None),
             Engine::Postgres => open_postgres(url, connections).await?,
         };
-        Ok(Self { pools, random: Random, wake: super::signals::Wake::default() })
+        Ok(Self { pools, lane, random: Random, wake: super::signals::Wake::default() })
     }
 
     /// Brings the schema up to date. Safe to run from several processes at once.
@@ -139,7 +139,7 @@ fn private_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-async fn open_postgres(url: &Secret, connections: u32) -> Result<Pools, StoreError> {
+async fn open_postgres(url: &Secret, connections: u32) -> Result<(Pools, Option<Lane>), StoreError> {
     let options = PgConnectOptions::from_str(url.expose())
         .map_err(|_| StoreError::Url)?
         .application_name("consentry")
@@ -148,7 +148,7 @@ async fn open_postgres(url: &Secret, connections: u32) -> Result<Pools, StoreErr
         .max_connections(connections)
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
-        .connect_with(options)
+        .connect_with(options.clone())
         .await?;
-    Ok(Pools::Postgres(pool))
+    Ok((Pools::Postgres(pool), Some(Lane::start(options))))
 }
