@@ -20,7 +20,7 @@ pub use self::{
     account::{Answer, answer, offered},
     agree::{Begun, begin, leave},
     arrive::{Arrival, Arriving, arrive, resume},
-    ask::{Question, ask, link, read},
+    ask::{Prepared, Question, ask, ask_once, asked_before, link, read},
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,
     open::{Opened, View, look, open},

@@ -15,6 +15,7 @@ pub mod random;
 pub mod scope;
 pub mod secret;
 pub mod signal;
+pub mod signals;
 pub mod store;
 pub mod subject;
 pub mod telemetry;

@@ -20,7 +20,7 @@ mod tx;
 use self::open::Pools;
 pub use self::{
     connections::{ConnectionFilter, Disconnected},
-    elicitations::{Created, Visit, Visitor},
+    elicitations::{Before, Created, CreatedOnce, Idempotency, Visit, Visitor},
     open::UrlError,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
@@ -114,6 +114,7 @@ impl Store {
             attempts::ALL,
             connections::ALL,
             elicitations::ALL,
+            open::ALL,
             sessions::ALL,
             settle::ALL,
             signals::ALL,

@@ -18,8 +18,6 @@ pub mod pages;
 pub mod parameters;
 pub mod request_id;
 mod router;
-pub mod session;
-pub mod sign_in;
 pub mod stopped;
 pub mod text;
 

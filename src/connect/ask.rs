@@ -5,7 +5,7 @@ use crate::{
     connection::Connection,
     elicitation::{Elicitation, ElicitationId, NewElicitation, ProviderId, ServerId, State},
     scope::Scopes,
-    store::Created,
+    store::{Created, CreatedOnce, Idempotency},
     subject::Subject,
 };
 
@@ -32,30 +32,68 @@ pub struct Question {
     pub message: Option<String>,
 }
 
-/// Makes the elicitation. Which satisfying grant it saw is recorded, so that a connection that comes later completes
-/// it and one that was there does not.
+/// A question that was prepared, with the id that its elicitation gets when it is new.
+#[derive(Clone, Debug)]
+pub struct Prepared(NewElicitation);
+
+impl Question {
+    /// Notes which satisfying grant there is already, so that a connection that comes later completes the elicitation
+    /// and one that was there does not.
+    pub fn prepare(self, app: &App, existing: Option<&Connection>) -> Prepared {
+        let now = app.clock.now();
+        let seen = existing.filter(|one| one.satisfies(&self.scopes, now));
+        Prepared(NewElicitation {
+            id: ElicitationId(app.random.uuid()),
+            server: self.server,
+            owner: self.owner,
+            provider: self.provider,
+            scopes: self.scopes,
+            legacy: self.legacy,
+            client_ref: self.client_ref,
+            client_name: self.client_name,
+            message: self.message,
+            seen: seen.map(Connection::as_grant),
+            expires_at: now.plus(app.settings.lifetimes.elicitation),
+        })
+    }
+}
+
+/// Makes the elicitation.
 ///
 /// # Errors
 /// The store's.
-pub async fn ask(app: &App, question: Question, existing: Option<&Connection>) -> Result<Created, Refusal> {
-    let now = app.clock.now();
-    let seen = existing.filter(|one| one.satisfies(&question.scopes, now));
-    let new = NewElicitation {
-        id: ElicitationId(app.random.uuid()),
-        server: question.server,
-        owner: question.owner,
-        provider: question.provider,
-        scopes: question.scopes,
-        legacy: question.legacy,
-        client_ref: question.client_ref,
-        client_name: question.client_name,
-        message: question.message,
-        seen: seen.map(Connection::as_grant),
-        expires_at: now.plus(app.settings.lifetimes.elicitation),
-    };
-    let created = app.store.create(&new, now).await?;
+pub async fn ask(app: &App, question: &Prepared) -> Result<Created, Refusal> {
+    let created = app.store.create(&question.0, app.clock.now()).await?;
     app.metrics.elicitation_made(created.is_new);
     Ok(created)
+}
+
+/// Makes the elicitation under an idempotency key (R112).
+///
+/// # Errors
+/// The store's.
+pub async fn ask_once(
+    app: &App,
+    question: &Prepared,
+    idempotency: Idempotency,
+) -> Result<CreatedOnce, Refusal> {
+    let created = app.store.create_once(&question.0, idempotency, app.clock.now()).await?;
+    if let CreatedOnce::Now(created) = &created {
+        app.metrics.elicitation_made(created.is_new);
+    }
+    Ok(created)
+}
+
+/// The open elicitation that asking would give again, found without a write.
+///
+/// # Errors
+/// The store's.
+pub async fn asked_before(app: &App, question: &Prepared) -> Result<Option<Elicitation>, Refusal> {
+    let found = app.store.open_like(&question.0, app.clock.now()).await?;
+    if found.is_some() {
+        app.metrics.elicitation_made(false);
+    }
+    Ok(found)
 }
 
 /// Reads an elicitation for the API: one that ran out is closed with its signal, and one that a connection came to

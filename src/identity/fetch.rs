@@ -36,28 +36,14 @@ pub(super) async fn form(
     url: &Url,
     parameters: &[(&str, &str)],
 ) -> Result<(StatusCode, Option<Map<String, Value>>), IdentityError> {
-    let request = form_request(server, metadata, url, parameters);
-    let request = request.map_err(|_| IdentityError::Metadata("it names a URL that cannot be asked"))?;
-    let answer = send(outbound, request).await?;
-    if is_outage(answer.status) {
-        return Err(IdentityError::Unreachable("it answers with an error"));
-    }
-    Ok((answer.status, object(&answer)))
-}
-
-fn form_request(
-    server: &AuthorizationServer,
-    metadata: &Metadata,
-    url: &Url,
-    parameters: &[(&str, &str)],
-) -> Result<Request<Vec<u8>>, http::Error> {
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(parameters);
     let mut request = Request::builder()
         .method(Method::POST)
         .uri(url.as_str())
         .header(header::ACCEPT, "application/json")
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    let mut body = form_urlencoded::Serializer::new(String::new());
-    body.extend_pairs(parameters).append_pair("client_id", &server.client_id);
+    body.append_pair("client_id", &server.client_id);
     match (authentication(server, metadata), &server.client_secret) {
         (ClientAuthentication::Basic, Some(secret)) => {
             request = request.header(header::AUTHORIZATION, basic(&server.client_id, secret).expose());
@@ -67,7 +53,14 @@ fn form_request(
         }
         (ClientAuthentication::None, _) | (_, None) => {}
     }
-    request.body(body.finish().into_bytes())
+    let request = request
+        .body(body.finish().into_bytes())
+        .map_err(|_| IdentityError::Metadata("it names a URL that cannot be asked"))?;
+    let answer = send(outbound, request).await?;
+    if is_outage(answer.status) {
+        return Err(IdentityError::Unreachable("it answers with an error"));
+    }
+    Ok((answer.status, object(&answer)))
 }
 
 /// As the settings say, else the first of ours that the server takes.

@@ -6,12 +6,13 @@ use uuid::Uuid;
 use super::{
     Store, StoreError,
     statements::statements,
-    tx::{Tx, read, within, write},
+    tx::{Tx, read, within},
 };
 use crate::{
     clock::Millis,
     connection::{Account, Connection, ConnectionId, Grant, Status},
     elicitation::{Elicitation, ElicitationId, NewElicitation, OwnedOpen, ServerId, State},
+    random::Random,
     scope::Scopes,
     secret::Hash,
     signal::Kind,
@@ -92,10 +93,14 @@ statements! {
         parked = NULL, parked_until_ms = NULL, offer = NULL, settled_at_ms = $2 \
         WHERE elicitation = $1 AND state IN ('live', 'offered')";
 
-    RECALL_IDEMPOTENT = "SELECT body_hash, elicitation FROM idempotency_keys WHERE server = $1 AND key_hash = $2";
+    RECALL_IDEMPOTENT = "SELECT body_hash, elicitation, created_at_ms FROM idempotency_keys \
+        WHERE server = $1 AND key_hash = $2";
 
     REMEMBER_IDEMPOTENT = "INSERT INTO idempotency_keys (server, key_hash, body_hash, elicitation, created_at_ms) \
         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (server, key_hash) DO NOTHING";
+
+    /// The key's creation gave an open one again.
+    POINT_IDEMPOTENT = "UPDATE idempotency_keys SET elicitation = $3 WHERE server = $1 AND key_hash = $2";
 }
 
 #[derive(FromRow)]
@@ -180,6 +185,16 @@ struct VisitRow {
 struct IdempotentRow {
     body_hash: Vec<u8>,
     elicitation: Uuid,
+    created_at_ms: i64,
+}
+
+impl TryFrom<IdempotentRow> for Before {
+    type Error = StoreError;
+
+    fn try_from(row: IdempotentRow) -> Result<Self, StoreError> {
+        let body = row.body_hash.try_into().map_err(corrupt("idempotency_keys", "body_hash"))?;
+        Ok(Self { body: Hash(body), id: ElicitationId(row.elicitation), at: Millis(row.created_at_ms) })
+    }
 }
 
 /// A visit to an elicitation by some browser.
@@ -266,6 +281,35 @@ pub struct Created {
     pub is_new: bool,
 }
 
+/// An idempotency key and the body that it came with, both as digests (R112).
+#[derive(Clone, Copy, Debug)]
+pub struct Idempotency {
+    /// Of the key.
+    pub key: Hash,
+    /// Of the body; keyed, for the body names a user.
+    pub body: Hash,
+}
+
+/// What an idempotency key was used for.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    /// The digest of the body.
+    pub body: Hash,
+    /// What was handed out.
+    pub id: ElicitationId,
+    /// When.
+    pub at: Millis,
+}
+
+/// What came of a creation under an idempotency key.
+#[derive(Clone, Debug)]
+pub enum CreatedOnce {
+    /// This request was the first with the key.
+    Now(Box<Created>),
+    /// An earlier one, or one at the same moment, was; nothing was made.
+    Before(Before),
+}
+
 impl Store {
     /// Makes an elicitation, or gives the open one that the same client asked for and that has two minutes left.
     ///
@@ -273,27 +317,53 @@ impl Store {
     /// When the store is unavailable.
     pub async fn create(&self, new: &NewElicitation, now: Millis) -> Result<Created, StoreError> {
         let mut tx = self.begin_tx().await?;
-        let reuse_key = new.reuse_key();
-        let mut expired = None;
-        if let Some(key) = reuse_key {
-            expired = tx.expire_predecessor(&key, now).await?;
-            tx.retire(&key, now).await?;
-        }
-        let is_new = tx.insert(new, reuse_key, now).await?;
-        let elicitation = match (is_new, reuse_key) {
-            (false, Some(key)) => tx.by_reuse_key(&key).await?,
-            _ => tx.by_id(new.id).await?,
-        };
-        let touched = match expired {
-            Some(ended) => {
-                tx.queue_end(&ended, Kind::ElicitationExpired, self.random, now).await?;
-                vec![ended.server]
-            }
-            None => Vec::new(),
-        };
+        let (created, expired) = tx.create(new, self.random, now).await?;
         tx.commit().await?;
-        self.announce(&touched);
-        Ok(Created { elicitation, is_new })
+        self.announce(expired.as_slice());
+        Ok(created)
+    }
+
+    /// The same under an idempotency key: of any number of requests with one key, one makes it, and the others learn
+    /// what it made (R112).
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn create_once(
+        &self,
+        new: &NewElicitation,
+        idempotency: Idempotency,
+        now: Millis,
+    ) -> Result<CreatedOnce, StoreError> {
+        let mut tx = self.begin_tx().await?;
+        if !tx.remember(&new.server, idempotency, new.id, now).await? {
+            return Ok(CreatedOnce::Before(tx.recall(&new.server, &idempotency.key).await?));
+        }
+        let (created, expired) = tx.create(new, self.random, now).await?;
+        if created.elicitation.id != new.id {
+            tx.point(&new.server, &idempotency.key, created.elicitation.id).await?;
+        }
+        tx.commit().await?;
+        self.announce(expired.as_slice());
+        Ok(CreatedOnce::Now(Box::new(created)))
+    }
+
+    /// The open elicitation that [`Store::create`] would give again, found without a write. Whatever it misses, a
+    /// creation decides.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn open_like(
+        &self,
+        new: &NewElicitation,
+        now: Millis,
+    ) -> Result<Option<Elicitation>, StoreError> {
+        let Some(key) = new.reuse_key() else { return Ok(None) };
+        let row: Option<ElicitationRow> = read!(self, BY_REUSE_KEY, |sql, pool| {
+            sqlx::query_as(sql).bind(key.as_bytes()).fetch_optional(pool).await?
+        });
+        let found = row.map(Elicitation::try_from).transpose()?;
+        let least = now.0.saturating_add(REUSE_LEAST_MS);
+        Ok(found.filter(|found| found.stored.is_open() && found.expires_at.0 >= least))
     }
 
     /// One elicitation, whoever asks. For the pages, which compare the owner next.
@@ -444,54 +514,84 @@ impl Store {
         Ok(true)
     }
 
-    /// What an idempotency key was used for: the hash of its body, and the elicitation that it made (R112).
+    /// What an idempotency key was used for (R112).
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn recall(
-        &self,
-        server: &ServerId,
-        key: &Hash,
-    ) -> Result<Option<(Hash, ElicitationId)>, StoreError> {
+    pub async fn recall(&self, server: &ServerId, key: &Hash) -> Result<Option<Before>, StoreError> {
         let row: Option<IdempotentRow> = read!(self, RECALL_IDEMPOTENT, |sql, pool| {
             sqlx::query_as(sql).bind(server.as_str()).bind(key.as_bytes()).fetch_optional(pool).await?
         });
-        row.map(|row| {
-            let body = row.body_hash.try_into().map_err(corrupt("idempotency_keys", "body_hash"))?;
-            Ok((Hash(body), ElicitationId(row.elicitation)))
-        })
-        .transpose()
+        row.map(Before::try_from).transpose()
+    }
+}
+
+impl Tx {
+    /// The creation, and the MCP server whose expired predecessor was closed with its signal.
+    async fn create(
+        &mut self,
+        new: &NewElicitation,
+        random: Random,
+        now: Millis,
+    ) -> Result<(Created, Option<ServerId>), StoreError> {
+        let reuse_key = new.reuse_key();
+        let mut expired = None;
+        if let Some(key) = reuse_key {
+            expired = self.expire_predecessor(&key, now).await?;
+            self.retire(&key, now).await?;
+        }
+        let is_new = self.insert(new, reuse_key, now).await?;
+        let elicitation = match (is_new, reuse_key) {
+            (false, Some(key)) => self.by_reuse_key(&key).await?,
+            _ => self.by_id(new.id).await?,
+        };
+        if let Some(ended) = &expired {
+            self.queue_end(ended, Kind::ElicitationExpired, random, now).await?;
+        }
+        Ok((Created { elicitation, is_new }, expired.map(|ended| ended.server)))
     }
 
-    /// Takes an idempotency key for a body and an elicitation id that is about to be made. False when another
-    /// request took it first.
-    ///
-    /// # Errors
-    /// When the store is unavailable.
-    pub async fn remember(
-        &self,
+    /// Takes an idempotency key. False when another request has it; one that is about to is waited for.
+    async fn remember(
+        &mut self,
         server: &ServerId,
-        key: &Hash,
-        body: &Hash,
+        idempotency: Idempotency,
         id: ElicitationId,
         now: Millis,
     ) -> Result<bool, StoreError> {
-        let rows = write!(self, REMEMBER_IDEMPOTENT, |sql, pool| {
+        let rows = within!(self, REMEMBER_IDEMPOTENT, |sql, connection| {
             sqlx::query(sql)
                 .bind(server.as_str())
-                .bind(key.as_bytes())
-                .bind(body.as_bytes())
+                .bind(idempotency.key.as_bytes())
+                .bind(idempotency.body.as_bytes())
                 .bind(id.0)
                 .bind(now.0)
-                .execute(pool)
+                .execute(connection)
                 .await?
                 .rows_affected()
         });
         Ok(rows == 1)
     }
-}
 
-impl Tx {
+    async fn recall(&mut self, server: &ServerId, key: &Hash) -> Result<Before, StoreError> {
+        let row: IdempotentRow = within!(self, RECALL_IDEMPOTENT, |sql, connection| {
+            sqlx::query_as(sql).bind(server.as_str()).bind(key.as_bytes()).fetch_one(connection).await?
+        });
+        row.try_into()
+    }
+
+    async fn point(&mut self, server: &ServerId, key: &Hash, id: ElicitationId) -> Result<(), StoreError> {
+        within!(self, POINT_IDEMPOTENT, |sql, connection| {
+            sqlx::query(sql)
+                .bind(server.as_str())
+                .bind(key.as_bytes())
+                .bind(id.0)
+                .execute(connection)
+                .await?;
+        });
+        Ok(())
+    }
+
     async fn expire_predecessor(
         &mut self,
         key: &Hash,

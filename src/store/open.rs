@@ -9,8 +9,18 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Store, StoreError, lane::Lane, statements::Engine};
+use super::{
+    Store, StoreError,
+    lane::Lane,
+    statements::{Engine, statements},
+    tx::read,
+};
 use crate::{random::Random, secret::Secret};
+
+statements! {
+    /// The newest migration that was run to its end, in sqlx's own table.
+    SCHEMA = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version DESC LIMIT 1";
+}
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
@@ -80,6 +90,20 @@ impl Store {
             Pools::Postgres(pool) => POSTGRES.run(pool).await?,
         }
         Ok(())
+    }
+
+    /// Whether the schema is at least this program's; asks the database, so that it is a sign of life too.
+    ///
+    /// # Errors
+    /// When the store is unavailable, or nothing was ever migrated.
+    pub async fn is_migrated(&self) -> Result<bool, StoreError> {
+        let version: Option<i64> =
+            read!(self, SCHEMA, |sql, pool| sqlx::query_scalar(sql).fetch_optional(pool).await?);
+        let migrator = match self.engine() {
+            Engine::Sqlite => &SQLITE,
+            Engine::Postgres => &POSTGRES,
+        };
+        Ok(version >= migrator.iter().map(|migration| migration.version).max())
     }
 
     /// Which engine this is.
