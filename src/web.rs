@@ -18,6 +18,8 @@ pub mod pages;
 pub mod parameters;
 pub mod request_id;
 mod router;
+pub mod session;
+pub mod sign_in;
 pub mod stopped;
 pub mod text;
 

@@ -36,14 +36,28 @@ pub(super) async fn form(
     url: &Url,
     parameters: &[(&str, &str)],
 ) -> Result<(StatusCode, Option<Map<String, Value>>), IdentityError> {
-    let mut body = form_urlencoded::Serializer::new(String::new());
-    body.extend_pairs(parameters);
+    let request = form_request(server, metadata, url, parameters);
+    let request = request.map_err(|_| IdentityError::Metadata("it names a URL that cannot be asked"))?;
+    let answer = send(outbound, request).await?;
+    if is_outage(answer.status) {
+        return Err(IdentityError::Unreachable("it answers with an error"));
+    }
+    Ok((answer.status, object(&answer)))
+}
+
+fn form_request(
+    server: &AuthorizationServer,
+    metadata: &Metadata,
+    url: &Url,
+    parameters: &[(&str, &str)],
+) -> Result<Request<Vec<u8>>, http::Error> {
     let mut request = Request::builder()
         .method(Method::POST)
         .uri(url.as_str())
         .header(header::ACCEPT, "application/json")
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    body.append_pair("client_id", &server.client_id);
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(parameters).append_pair("client_id", &server.client_id);
     match (authentication(server, metadata), &server.client_secret) {
         (ClientAuthentication::Basic, Some(secret)) => {
             request = request.header(header::AUTHORIZATION, basic(&server.client_id, secret).expose());
@@ -53,14 +67,7 @@ pub(super) async fn form(
         }
         (ClientAuthentication::None, _) | (_, None) => {}
     }
-    let request = request
-        .body(body.finish().into_bytes())
-        .map_err(|_| IdentityError::Metadata("it names a URL that cannot be asked"))?;
-    let answer = send(outbound, request).await?;
-    if is_outage(answer.status) {
-        return Err(IdentityError::Unreachable("it answers with an error"));
-    }
-    Ok((answer.status, object(&answer)))
+    request.body(body.finish().into_bytes())
 }
 
 /// As the settings say, else the first of ours that the server takes.

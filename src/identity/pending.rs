@@ -17,6 +17,8 @@ use crate::{
 };
 
 const VERSION: u8 = 1;
+/// Longer than any value that we set.
+const TEXT_BYTES_MAX: usize = 1024;
 
 /// Where a sign-in leads back to. Only ids, so that no answer can send the browser elsewhere (R46).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +132,9 @@ impl Pending {
         issuer: &str,
         cookie: &str,
     ) -> Result<Self, SignInRefusal> {
+        if cookie.len() > TEXT_BYTES_MAX {
+            return Err(SignInRefusal::NotBegunHere);
+        }
         let opened = vault.open_text(Purpose::SignInCookie, &[server, issuer], cookie);
         let opened = opened.map_err(|_| SignInRefusal::NotBegunHere)?;
         Self::read(opened.expose()).ok_or(SignInRefusal::NotBegunHere)

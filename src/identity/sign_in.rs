@@ -99,6 +99,22 @@ impl Identity {
         })
     }
 
+    /// The lineage that a sign-in on its way was begun in, so that two begun side by side arrive in one.
+    pub fn browser_of(&self, cookie: &str, life: Duration) -> Option<Uuid> {
+        let now = self.0.clock.now();
+        let pending = self.0.peers.iter().find_map(|peer| self.opened(peer, cookie).ok())?;
+        (now < pending.begun_at.plus(life)).then_some(pending.browser)
+    }
+
+    /// Where a sign-in of this server would have led, for the way back from a failure.
+    pub fn target_of(&self, server: &str, cookie: &str) -> Option<Target> {
+        self.opened(self.peer(server).ok()?, cookie).ok().map(|pending| pending.target)
+    }
+
+    fn opened(&self, peer: &Peer, cookie: &str) -> Result<Pending, SignInRefusal> {
+        Pending::open(&self.0.vault, &peer.settings.id, &peer.settings.issuer, cookie)
+    }
+
     /// Finishes a sign-in with what came back on this server's callback path and the cookie of its `state`. Nothing is
     /// sent anywhere before both are known to belong together; a code is sent once.
     ///
@@ -113,7 +129,7 @@ impl Identity {
     ) -> Result<Arrived, IdentityError> {
         let peer = self.peer(server)?;
         let settings = &peer.settings;
-        let pending = Pending::open(&self.0.vault, &settings.id, &settings.issuer, cookie)?;
+        let pending = self.opened(peer, cookie)?;
         if !same(&pending.state(), &response.state) {
             return Err(SignInRefusal::NotBegunHere.into());
         }

@@ -17,7 +17,7 @@ use crate::app::App;
 
 use super::{
     assets, callback, connect, connections, headers, here::Here, leaving, outcome, pages::Bad, request_id,
-    stopped,
+    sign_in, stopped,
 };
 
 /// Everything that a browser may ask for.
@@ -35,6 +35,10 @@ pub fn router(app: App) -> Router {
         .route("/callback/{server}/{provider}", acting(get(callback::arrive)).post(callback::arrive_by_form))
         .route("/connections", get(connections::list))
         .route("/connections/{id}/disconnect", post(connections::disconnect))
+        .route("/sign-in", get(sign_in::begin))
+        .route("/sign-in/callback/{as}", acting(get(sign_in::arrive)))
+        .route("/sign-in/confirm", get(sign_in::confirm::show).post(sign_in::confirm::agree))
+        .route("/sign-out", post(sign_in::sign_out::leave))
         .route("/stopped/{page}", get(stopped::show))
         .route("/static/{file}", get(file))
         .route("/livez", get(|| async { "ok" }))

@@ -22,12 +22,8 @@ pub async fn show(here: Here, Path(page): Path<String>, RawQuery(query): RawQuer
         Some(Name::BadRequest) => here.bad(Bad::Malformed),
         Some(Name::Unavailable) => here.show(&pages::Unavailable { frame }),
         Some(Name::ServerError) => here.show(&pages::ServerError { frame }),
-        Some(Name::SignInFailed) => here.show(&pages::SignInFailed {
-            frame,
-            trouble: pages::SignInTrouble::WentWrong,
-            again: None,
-            switch: None,
-        }),
+        Some(Name::SignInFailed) => here.sign_in_stopped(query.as_deref()),
+        Some(Name::SignedOut) => here.show(&pages::SignedOut { frame }),
         Some(Name::WrongAccount) => wrong_account(&here, query.as_deref()).await,
         _ => here.not_found(),
     }
