@@ -13,8 +13,7 @@ use crate::{
     connection::{Connection, ConnectionId, Status},
     credential::{self, Revocation},
     elicitation::ServerId,
-    identity::SessionLife,
-    store::{ConnectionFilter, SessionRow, StoreError, Visitor},
+    store::{ConnectionFilter, Visitor},
 };
 
 use super::{
@@ -104,18 +103,6 @@ pub async fn disconnect(here: Here, Path(id): Path<String>, body: Bytes) -> Resp
 }
 
 impl Here {
-    /// Whoever is signed in for an issuer in this browser.
-    async fn visitor_of(&self, issuer: &str) -> Result<Option<Visitor>, StoreError> {
-        let Some(session) = self.session() else { return Ok(None) };
-        let now = self.app.clock.now();
-        let idle_since = SessionLife::of(&self.app.settings.lifetimes).idle_since(now);
-        let Some(row) = self.app.store.session(&session, now, idle_since).await? else { return Ok(None) };
-        let SessionRow { browser, seen_at, sign_ins } = row;
-        let sign_in = sign_ins.into_iter().find(|one| one.subject.issuer == issuer);
-        let (subject, label) = sign_in.map(|one| (one.subject, one.label)).unzip();
-        Ok(Some(Visitor { browser, seen_at, subject, label: label.flatten() }))
-    }
-
     fn listed(&self, connection: &Connection) -> pages::Listed {
         let provider = self.app.providers.get(&connection.provider);
         let words = |scope: &str| {

@@ -203,9 +203,8 @@ impl Here {
         if Remembered::read(self).is_another(&arrived.subject) {
             return Ok(true);
         }
-        let browser = self.browser().await?;
-        let last = browser.as_ref().and_then(|browser| browser.signed_in(&arrived.subject.issuer));
-        Ok(last.is_some_and(|last| last.subject != arrived.subject))
+        let last = self.visitor_of(&arrived.subject.issuer).await?.and_then(|visitor| visitor.subject);
+        Ok(last.is_some_and(|last| last != arrived.subject))
     }
 
     /// The sign-in counts from here on: a new session id, and the way to what was wanted (R25).
@@ -261,3 +260,6 @@ impl Here {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
 }
+
+#[cfg(test)]
+mod tests;
