@@ -158,9 +158,7 @@ pub(super) async fn settle(
                 return Ok(Settling::Done(outcome));
             }
             Ok(Settled::Moved) => return Ok(Settling::Moved),
-            Ok(Settled::ClosedMeanwhile) => return Ok(Settling::ClosedMeanwhile),
-            // Settled by another request: its outcome stands.
-            Ok(Settled::Lost) => return Ok(Settling::Done(outcome)),
+            Ok(Settled::ClosedMeanwhile | Settled::Lost) => return Ok(Settling::ClosedMeanwhile),
             Err(error) if error.is_transient() => {}
             Err(error) => return Err(error.into()),
         }

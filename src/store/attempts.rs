@@ -31,6 +31,10 @@ macro_rules! columns {
 }
 
 statements! {
+    /// Takes the elicitation's row. Every move takes it before those of its attempts, so that two never wait for
+    /// each other.
+    HOLD = "UPDATE elicitations SET attempt_until_ms = attempt_until_ms WHERE id = $1";
+
     /// Only for the owner, and only while it is open. The state follows in the same transaction.
     BEGIN = "INSERT INTO attempts (id, elicitation, server, provider, browser, state_hash, binding_hash, verifier, \
         expected_issuer, issuer_required, redirect_uri, scopes, state, created_at_ms, expires_at_ms) \
@@ -60,18 +64,16 @@ statements! {
             AND e.sub = $5 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $3) \
         RETURNING ", columns!());
 
-    /// A claimed attempt may finish past the elicitation's expiry.
-    FINISHING = "UPDATE elicitations SET attempt_until_ms = \
-        CASE WHEN attempt_until_ms > $2 THEN attempt_until_ms ELSE $2 END \
-        WHERE id = $1 AND state IN ('pending', 'authorizing')";
-
     /// Ends one attempt with its outcome and forgets what it held.
     SPEND = "UPDATE attempts SET state = 'settled', outcome = $3, detail = $4, verifier = NULL, parked = NULL, \
         parked_until_ms = NULL, offer = NULL, settled_at_ms = $5 WHERE id = $1 AND state = $2";
 
-    /// After an attempt ended: the others' last end, or none, and then it is pending again.
-    RELEASE = "UPDATE elicitations SET attempt_until_ms = (SELECT MAX(a.expires_at_ms) FROM attempts a \
-            WHERE a.elicitation = elicitations.id AND a.state IN ('live', 'claimed') AND a.expires_at_ms > $2) \
+    /// After an attempt was claimed or ended: when the last one that is under way ends, or none, and then it is
+    /// pending again. One that is claimed has a minute from then on, whatever its own or the elicitation's expiry.
+    RELEASE = "UPDATE elicitations SET attempt_until_ms = (SELECT MAX(CASE WHEN a.state = 'claimed' \
+            THEN a.claimed_at_ms + $3 ELSE a.expires_at_ms END) FROM attempts a \
+            WHERE a.elicitation = elicitations.id AND ((a.state = 'live' AND a.expires_at_ms > $2) \
+            OR (a.state = 'claimed' AND a.claimed_at_ms + $3 > $2))) \
         WHERE id = $1 AND state IN ('pending', 'authorizing')";
 
     /// Another account came back: the credential waits, sealed, for the person's answer.
@@ -245,6 +247,7 @@ impl Store {
     ) -> Result<Option<Claimed>, StoreError> {
         let owner = &mine.elicitation().owner;
         let mut tx = self.begin_tx().await?;
+        tx.hold(attempt.elicitation).await?;
         let row: Option<AttemptRow> = within!(&mut tx, CLAIM, |sql, connection| {
             sqlx::query_as(sql)
                 .bind(attempt.id.0)
@@ -256,13 +259,7 @@ impl Store {
                 .await?
         });
         let Some(row) = row else { return Ok(None) };
-        within!(&mut tx, FINISHING, |sql, connection| {
-            sqlx::query(sql)
-                .bind(attempt.elicitation.0)
-                .bind(now.0.saturating_add(FINISH_MS))
-                .execute(connection)
-                .await?;
-        });
+        tx.release(attempt.elicitation, now).await?;
         tx.commit().await?;
         Ok(Some(Claimed { attempt: row.try_into()?, mine }))
     }
@@ -280,6 +277,7 @@ impl Store {
         now: Millis,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin_tx().await?;
+        tx.hold(attempt.elicitation).await?;
         let spent = tx.spend(attempt.id, from, outcome, detail, now).await?;
         tx.release(attempt.elicitation, now).await?;
         tx.commit().await?;
@@ -298,6 +296,7 @@ impl Store {
         now: Millis,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin_tx().await?;
+        tx.hold(attempt.elicitation).await?;
         let rows = within!(&mut tx, OFFER, |sql, connection| {
             sqlx::query(sql)
                 .bind(attempt.id.0)
@@ -340,7 +339,15 @@ impl Tx {
     /// Lets the elicitation be pending again when no live attempt is left.
     pub(super) async fn release(&mut self, id: ElicitationId, now: Millis) -> Result<(), StoreError> {
         within!(self, RELEASE, |sql, connection| {
-            sqlx::query(sql).bind(id.0).bind(now.0).execute(connection).await?;
+            sqlx::query(sql).bind(id.0).bind(now.0).bind(FINISH_MS).execute(connection).await?;
+        });
+        Ok(())
+    }
+
+    /// Takes the elicitation's row, before a move takes rows of its attempts.
+    pub(super) async fn hold(&mut self, id: ElicitationId) -> Result<(), StoreError> {
+        within!(self, HOLD, |sql, connection| {
+            sqlx::query(sql).bind(id.0).execute(connection).await?;
         });
         Ok(())
     }

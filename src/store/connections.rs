@@ -49,11 +49,15 @@ statements! {
     REFUSED = concat!("UPDATE connections SET status = 'needs_reconnect', reason = $4, updated_at_ms = $5 \
         WHERE id = $1 AND server = $2 AND generation = $3 AND status = 'active' RETURNING ", columns!());
 
+    /// What a disconnected account leaves open; past its expiry too, while a claimed attempt is finishing it.
+    OPEN = "SELECT id FROM elicitations WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \
+        AND state IN ('pending', 'authorizing') AND (expires_at_ms > $5 OR attempt_until_ms > $5) ORDER BY id";
+
     /// A trip that is under way must not bring a disconnected account back.
-    CANCEL_OPEN = concat!("UPDATE elicitations SET state = 'cancelled', reason = 'disconnected', \
-        closed_at_ms = $5, reuse_key = NULL, attempt_until_ms = NULL \
-        WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \
-        AND state IN ('pending', 'authorizing') AND expires_at_ms > $5 RETURNING ", elicitation_columns!());
+    CANCEL = concat!("UPDATE elicitations SET state = 'cancelled', reason = 'disconnected', \
+        closed_at_ms = $2, reuse_key = NULL, attempt_until_ms = NULL WHERE id = $1 \
+        AND state IN ('pending', 'authorizing') AND (expires_at_ms > $2 OR attempt_until_ms > $2) RETURNING ",
+        elicitation_columns!());
 }
 
 #[derive(FromRow)]
@@ -271,8 +275,7 @@ impl Store {
         });
         let Some(row) = row else { return Ok(None) };
         let connection = Connection::try_from(row)?;
-        let mut cancelled = tx.cancel_open(&connection, now).await?;
-        cancelled.sort_by_key(|elicitation| elicitation.id);
+        let cancelled = tx.cancel_open(&connection, now).await?;
         for elicitation in &cancelled {
             tx.end_attempts(elicitation.id, now).await?;
         }
@@ -287,13 +290,14 @@ impl Store {
 }
 
 impl Tx {
+    /// One by one in the order of their ids, in which every move takes them.
     async fn cancel_open(
         &mut self,
         connection: &Connection,
         now: Millis,
     ) -> Result<Vec<Elicitation>, StoreError> {
-        let rows: Vec<ElicitationRow> = within!(self, CANCEL_OPEN, |sql, handle| {
-            sqlx::query_as(sql)
+        let open: Vec<Uuid> = within!(self, OPEN, |sql, handle| {
+            sqlx::query_scalar(sql)
                 .bind(connection.server.as_str())
                 .bind(&connection.owner.issuer)
                 .bind(&connection.owner.sub)
@@ -302,6 +306,13 @@ impl Tx {
                 .fetch_all(handle)
                 .await?
         });
-        rows.into_iter().map(Elicitation::try_from).collect()
+        let mut cancelled = Vec::with_capacity(open.len());
+        for id in open {
+            let row: Option<ElicitationRow> = within!(self, CANCEL, |sql, handle| {
+                sqlx::query_as(sql).bind(id).bind(now.0).fetch_optional(handle).await?
+            });
+            cancelled.extend(row.map(Elicitation::try_from).transpose()?);
+        }
+        Ok(cancelled)
     }
 }

@@ -22,6 +22,8 @@ use crate::{
 
 /// How long an open elicitation must still have to be used again, in milliseconds.
 const REUSE_LEAST_MS: i64 = 120_000;
+/// How often a creation tries to take its key.
+const INSERTS_MAX: usize = 4;
 
 macro_rules! columns {
     () => {
@@ -37,12 +39,13 @@ statements! {
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $12, $13, $14, $15) \
               ON CONFLICT (reuse_key) DO NOTHING";
 
-    /// The write that a creation begins with: an expired predecessor is closed with its signal.
+    /// The write that a creation begins with: an expired predecessor is closed with its signal, unless a claimed
+    /// attempt is still finishing it.
     EXPIRE_PREDECESSOR = concat!(
         "UPDATE elicitations SET state = 'expired', reason = 'expired', closed_at_ms = $2, reuse_key = NULL, \
          attempt_until_ms = NULL \
          WHERE reuse_key = $1 AND state IN ('pending', 'authorizing') AND expires_at_ms <= $2 \
-         RETURNING ", columns!());
+         AND (attempt_until_ms IS NULL OR attempt_until_ms <= $2) RETURNING ", columns!());
 
     /// One that is about to expire is left to whoever is at its page, and not given out again.
     RETIRE = "UPDATE elicitations SET reuse_key = NULL WHERE reuse_key = $1 AND expires_at_ms < $2";
@@ -540,12 +543,9 @@ impl Tx {
             expired = self.expire_predecessor(&key, now).await?;
             self.retire(&key, now).await?;
         }
-        let is_new = self.insert(new, reuse_key, now).await?;
-        let elicitation = match (is_new, reuse_key) {
-            (false, Some(key)) => self.by_reuse_key(&key).await?,
-            _ => self.by_id(new.id).await?,
-        };
+        let (elicitation, is_new) = self.insert_or_find(new, reuse_key, now).await?;
         if let Some(ended) = &expired {
+            self.end_attempts(ended.id, now).await?;
             self.queue_end(ended, Kind::ElicitationExpired, random, now).await?;
         }
         Ok((Created { elicitation, is_new }, expired.map(|ended| ended.server)))
@@ -614,6 +614,26 @@ impl Tx {
         Ok(())
     }
 
+    /// The new one, or the one that has its key. That one may be closed between the two statements, and then the
+    /// key is free.
+    async fn insert_or_find(
+        &mut self,
+        new: &NewElicitation,
+        reuse_key: Option<Hash>,
+        now: Millis,
+    ) -> Result<(Elicitation, bool), StoreError> {
+        for _ in 0..INSERTS_MAX {
+            if self.insert(new, reuse_key, now).await? {
+                return Ok((self.by_id(new.id).await?, true));
+            }
+            let Some(key) = reuse_key else { break };
+            if let Some(open) = self.by_reuse_key(&key).await? {
+                return Ok((open, false));
+            }
+        }
+        Err(StoreError::Unavailable("the same question is asked and closed too often"))
+    }
+
     async fn insert(
         &mut self,
         new: &NewElicitation,
@@ -644,11 +664,11 @@ impl Tx {
         Ok(rows == 1)
     }
 
-    async fn by_reuse_key(&mut self, key: &Hash) -> Result<Elicitation, StoreError> {
-        let row: ElicitationRow = within!(self, BY_REUSE_KEY, |sql, connection| {
-            sqlx::query_as(sql).bind(key.as_bytes()).fetch_one(connection).await?
+    async fn by_reuse_key(&mut self, key: &Hash) -> Result<Option<Elicitation>, StoreError> {
+        let row: Option<ElicitationRow> = within!(self, BY_REUSE_KEY, |sql, connection| {
+            sqlx::query_as(sql).bind(key.as_bytes()).fetch_optional(connection).await?
         });
-        row.try_into()
+        row.map(Elicitation::try_from).transpose()
     }
 
     async fn by_id(&mut self, id: ElicitationId) -> Result<Elicitation, StoreError> {

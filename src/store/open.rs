@@ -86,7 +86,12 @@ impl Store {
     /// When a migration fails, or the schema is of a later version of the program.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         match &self.pools {
-            Pools::Sqlite { writer, .. } => SQLITE.run(writer).await?,
+            Pools::Sqlite { writer, .. } => {
+                // Postgres has a lock for this; here the write lock is held over every migration.
+                let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+                SQLITE.run_direct(None, &mut *transaction, false).await?;
+                transaction.commit().await?;
+            }
             Pools::Postgres(pool) => POSTGRES.run(pool).await?,
         }
         Ok(())

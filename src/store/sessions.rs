@@ -30,6 +30,10 @@ statements! {
     FORGET_STALE = "DELETE FROM sign_ins WHERE browser = $1 AND NOT EXISTS (SELECT 1 FROM sessions s \
         WHERE s.browser = $1 AND s.replaced_at_ms IS NULL AND s.expires_at_ms > $2 AND s.seen_at_ms > $3)";
 
+    /// What a browser has under way.
+    UNDER_WAY = "SELECT DISTINCT elicitation FROM attempts WHERE browser = $1 AND state IN ('live', 'offered') \
+        ORDER BY elicitation";
+
     /// Another person signs in at the same issuer: the former's attempts in this browser end.
     END_FORMERS = "UPDATE attempts SET state = 'settled', outcome = 'ended', verifier = NULL, parked = NULL, \
         parked_until_ms = NULL, offer = NULL, settled_at_ms = $4 \
@@ -229,6 +233,7 @@ impl Store {
             sqlx::query_scalar(sql).bind(id.as_bytes()).bind(now.0).fetch_optional(connection).await?
         });
         let Some(browser) = browser else { return Ok(false) };
+        tx.hold_all(browser).await?;
         let ended = within!(&mut tx, END_ALL, |sql, connection| {
             sqlx::query_scalar(sql).bind(browser).bind(now.0).fetch_all(connection).await?
         });
@@ -311,6 +316,7 @@ impl Tx {
         subject: &Subject,
         now: Millis,
     ) -> Result<(), StoreError> {
+        self.hold_all(browser).await?;
         let ended = within!(self, END_FORMERS, |sql, connection| {
             sqlx::query_scalar(sql)
                 .bind(browser)
@@ -321,6 +327,17 @@ impl Tx {
                 .await?
         });
         self.release_all(ended, now).await
+    }
+
+    /// Takes the elicitations of a browser's attempts, in the order of their ids, before the attempts.
+    async fn hold_all(&mut self, browser: Uuid) -> Result<(), StoreError> {
+        let elicitations: Vec<Uuid> = within!(self, UNDER_WAY, |sql, connection| {
+            sqlx::query_scalar(sql).bind(browser).fetch_all(connection).await?
+        });
+        for id in elicitations {
+            self.hold(ElicitationId(id)).await?;
+        }
+        Ok(())
     }
 
     /// In the order of their ids, so that two transactions do not wait for each other.

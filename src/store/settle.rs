@@ -1,7 +1,7 @@
 //! Settling an attempt: the connection, the elicitation, its siblings and every signal, in one transaction.
 //!
-//! The connection is written first, then elicitations in the order of their ids, so that two settlements never
-//! wait for each other in a circle.
+//! The connection is written first, then elicitations in the order of their ids, then attempts, so that two moves
+//! never wait for each other in a circle.
 
 use super::{
     Store, StoreError,
@@ -76,7 +76,7 @@ pub enum Settled {
     Moved,
     /// The elicitation was closed meanwhile: store nothing, revoke.
     ClosedMeanwhile,
-    /// Another request has settled this attempt.
+    /// The attempt was ended meanwhile, by a sign-out say: store nothing, revoke.
     Lost,
 }
 
@@ -88,26 +88,30 @@ impl Store {
     pub async fn settle(&self, settlement: &Settlement<'_>, now: Millis) -> Result<Settled, StoreError> {
         let mut tx = self.begin_tx().await?;
         let Some(connection) = tx.write_connection(settlement, now).await? else { return Ok(Settled::Moved) };
-        let attempt = settlement.attempt.id;
-        if !tx.spend(attempt, settlement.from, settlement.outcome, None, now).await? {
-            return Ok(Settled::Lost);
-        }
         let asked = settlement.mine.elicitation();
         let mut ids = tx.siblings(asked, &connection, now).await?;
         ids.push(asked.id);
         ids.sort_unstable();
         let mut completed = Vec::with_capacity(ids.len());
         for id in ids {
-            let (reason, oldest) = if id == asked.id {
-                (settlement.outcome.as_str(), now.0.saturating_sub(FINISH_MS))
-            } else {
-                ("satisfied", now.0)
+            // An offer dies with the elicitation; only what was claimed in time may finish after it.
+            let (reason, oldest) = match settlement.from {
+                _ if id != asked.id => ("satisfied", now.0),
+                AttemptState::Claimed => (settlement.outcome.as_str(), now.0.saturating_sub(FINISH_MS)),
+                _ => (settlement.outcome.as_str(), now.0),
             };
             match tx.complete(id, reason, connection.id, oldest, now).await? {
                 Some(elicitation) => completed.push(elicitation),
                 None if id == asked.id => return Ok(Settled::ClosedMeanwhile),
                 None => {}
             }
+        }
+        let (attempt, from) = (settlement.attempt.id, settlement.from);
+        if !tx.spend(attempt, from, settlement.outcome, None, now).await? {
+            return Ok(Settled::Lost);
+        }
+        for elicitation in &completed {
+            tx.end_attempts(elicitation.id, now).await?;
         }
         let kind = if settlement.over.is_some() { Kind::ConnectionUpdated } else { Kind::ConnectionCreated };
         tx.queue_connection(&connection, kind, None, self.random, now).await?;
@@ -219,8 +223,6 @@ impl Tx {
                 .fetch_optional(handle)
                 .await?
         });
-        let Some(row) = row else { return Ok(None) };
-        self.end_attempts(id, now).await?;
-        Ok(Some(row.try_into()?))
+        row.map(Elicitation::try_from).transpose()
     }
 }
