@@ -1,1 +1,9 @@
-//! t
+//! The one integration binary: the store's contract on both engines, the rules of the house, and whole flows.
+//!
+//! Everything here stands at a border of the program: its database, its HTTP listeners, the parties it calls. No
+//! test depends on another, on their order or on a sleep.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[macro_use]
+mod engine;
+mod contract;

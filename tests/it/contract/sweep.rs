@@ -1,0 +1,114 @@
+//! Housekeeping: what ran out is closed once, what is old is deleted, what died is ended.
+
+use std::time::Duration;
+
+use consentry::{
+    elicitation::{AttemptState, ElicitationId, NewElicitation, Outcome, State},
+    random::Random,
+    signal::Kind,
+    store::Idempotency,
+};
+
+use super::{given::*, raw::Raw};
+use crate::engine::Database;
+
+contract! {
+    what_ran_out_is_closed_once_with_its_signal,
+    r10_the_sweeper_is_not_needed_to_see_an_expiry,
+    no_more_than_the_limit_is_closed_and_the_oldest_first,
+    one_with_a_claimed_attempt_waits_a_minute,
+    what_is_closed_is_not_expired,
+    what_is_old_is_deleted_with_its_attempts,
+    an_attempt_whose_process_died_is_ended,
+}
+
+async fn what_ran_out_is_closed_once_with_its_signal(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let attempt = db.store.given_attempt(&asked, asked.expires_at.minus(Duration::from_secs(5))).await;
+    let last = asked.expires_at.minus(Duration::from_millis(1));
+    assert_eq!(db.store.expire_due(last, 10).await.unwrap(), 0);
+    assert_eq!(db.store.expire_due(asked.expires_at, 10).await.unwrap(), 1);
+    assert_eq!(db.store.expire_due(asked.expires_at, 10).await.unwrap(), 0);
+    let expired = db.store.again(&asked).await;
+    assert_eq!((expired.stored, expired.closed_at), (State::Expired, Some(asked.expires_at)));
+    assert_eq!(expired.reason.as_deref(), Some("expired"));
+    assert_eq!(db.store.attempt_now(&attempt).await.outcome, Some(Outcome::ClosedMeanwhile));
+    assert_eq!(db.store.told(&files()).await, [(Kind::ElicitationExpired, Some(asked.id))]);
+}
+
+async fn r10_the_sweeper_is_not_needed_to_see_an_expiry(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let read = db.store.elicitation(asked.id).await.unwrap().unwrap();
+    assert_eq!(read.state(asked.expires_at), State::Expired);
+    assert!(owned(&read).open(asked.expires_at).is_err());
+}
+
+async fn no_more_than_the_limit_is_closed_and_the_oldest_first(db: Database) {
+    let mut asked = Vec::new();
+    for seconds in [30, 10, 20] {
+        let new = NewElicitation { expires_at: after(seconds), ..asked_by("") };
+        asked.push(db.store.given_elicitation(&new).await.id);
+    }
+    assert_eq!(db.store.expire_due(after(60), 2).await.unwrap(), 2);
+    let told = db.store.told(&files()).await;
+    assert_eq!(told.iter().map(|one| one.1.unwrap()).collect::<Vec<_>>(), [asked[1], asked[2]]);
+    assert_eq!(db.store.expire_due(after(60), 2).await.unwrap(), 1);
+}
+
+async fn one_with_a_claimed_attempt_waits_a_minute(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let last = asked.expires_at.minus(Duration::from_secs(1));
+    let claimed = db.store.given_claimed(&asked, last).await;
+    let minute_later = last.plus(Duration::from_secs(60));
+    let before = minute_later.minus(Duration::from_millis(1));
+    assert_eq!(db.store.expire_due(before, 10).await.unwrap(), 0);
+    assert!(!db.store.expire(asked.id, before).await.unwrap());
+    assert_eq!(db.store.again(&asked).await.state(before), State::Authorizing);
+    assert_eq!(db.store.expire_due(minute_later, 10).await.unwrap(), 1);
+    let settlement = settling(&claimed, credential("octocat", 1), None);
+    let settled = db.store.settle(&settlement, minute_later).await.unwrap();
+    assert!(matches!(settled, consentry::store::Settled::ClosedMeanwhile), "{settled:?}");
+}
+
+async fn what_is_closed_is_not_expired(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    assert!(db.store.decline(&owned_open(&asked), NOW).await.unwrap());
+    assert!(!db.store.expire(asked.id, asked.expires_at).await.unwrap());
+    assert_eq!(db.store.expire_due(asked.expires_at, 10).await.unwrap(), 0);
+    assert!(!db.store.expire(ElicitationId(Random.uuid()), NOW).await.unwrap());
+    assert_eq!(db.store.again(&asked).await.stored, State::Declined);
+}
+
+async fn what_is_old_is_deleted_with_its_attempts(db: Database) {
+    let old = db.store.given_elicitation(&asked_by("old")).await;
+    let attempt = db.store.given_attempt(&old, NOW).await;
+    assert!(db.store.decline(&owned_open(&old), after(1)).await.unwrap());
+    let recent = db.store.given_elicitation(&asked_by("recent")).await;
+    assert!(db.store.decline(&owned_open(&recent), after(5)).await.unwrap());
+    let open = db.store.given_elicitation(&asked_by("open")).await;
+    let idempotency = Idempotency { key: digest("key"), body: digest("body") };
+    db.store.create_once(&asked_by("open"), idempotency, NOW).await.unwrap();
+    db.store.purge(after(5), after(6)).await.unwrap();
+    assert!(db.store.elicitation(old.id).await.unwrap().is_none());
+    assert!(db.store.attempt(old.id, attempt.id).await.unwrap().is_none());
+    assert!(db.store.recall(&files(), &idempotency.key).await.unwrap().is_none());
+    for kept in [&recent, &open] {
+        assert!(db.store.elicitation(kept.id).await.unwrap().is_some());
+    }
+    let left = db.store.signals_after(&files(), 0, 9).await.unwrap();
+    assert_eq!(left.iter().map(|one| one.sequence).collect::<Vec<_>>(), [2]);
+    assert_eq!(db.store.signal_head(&files()).await.unwrap(), 2, "a number is never used again");
+    let mut raw = Raw::connect(&db).await;
+    assert_eq!(raw.number("SELECT COUNT(*) FROM attempts").await, 0);
+}
+
+async fn an_attempt_whose_process_died_is_ended(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let claimed = db.store.given_claimed(&asked, NOW).await.attempt;
+    db.store.purge(NOW, after(60)).await.unwrap();
+    assert_eq!(db.store.attempt_now(&claimed).await.state, AttemptState::Claimed);
+    db.store.purge(NOW, after(61)).await.unwrap();
+    let ended = db.store.attempt_now(&claimed).await;
+    assert_eq!((ended.state, ended.outcome), (AttemptState::Settled, Some(Outcome::Unreachable)));
+    assert_eq!(db.store.again(&asked).await.state(after(61)), State::Pending, "the link works again");
+}
