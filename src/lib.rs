@@ -14,6 +14,7 @@ pub mod provider;
 pub mod random;
 pub mod scope;
 pub mod secret;
+pub mod server;
 pub mod signal;
 pub mod signals;
 pub mod store;

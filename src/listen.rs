@@ -7,6 +7,7 @@
 //! What it must never do: look at a request beyond its version, or log what a client sent.
 
 mod connection;
+mod operations;
 mod patience;
 mod requests;
 #[cfg(test)]
@@ -29,7 +30,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
-    requests::{Observer, observe},
+    operations::operations,
+    requests::observed,
     tls::{Tls, TlsError},
 };
 use crate::config::IpNetwork;

@@ -4,8 +4,9 @@
 //! (R117).
 
 use axum::{
+    Router,
     extract::{MatchedPath, Request, State},
-    middleware::Next,
+    middleware::{Next, from_fn_with_state},
     response::Response,
 };
 use tokio::time::Instant;
@@ -15,20 +16,17 @@ use crate::telemetry::{Answered, Metrics};
 
 /// What a listener's requests are counted by.
 #[derive(Clone)]
-pub struct Observer {
+struct Observer {
     metrics: Metrics,
     listener: &'static str,
 }
 
-impl Observer {
-    /// Counts under the name of `listener`.
-    pub fn new(metrics: Metrics, listener: &'static str) -> Self {
-        Self { metrics, listener }
-    }
+/// The router with every request logged and counted under the name of `listener`.
+pub fn observed(router: Router, metrics: &Metrics, listener: &'static str) -> Router {
+    router.layer(from_fn_with_state(Observer { metrics: metrics.clone(), listener }, observe))
 }
 
-/// The outermost layer of a listener's router.
-pub async fn observe(State(observer): State<Observer>, request: Request, next: Next) -> Response {
+async fn observe(State(observer): State<Observer>, request: Request, next: Next) -> Response {
     let route = route(&request);
     let method = method(&request);
     let listener = observer.listener;
