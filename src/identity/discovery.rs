@@ -21,6 +21,8 @@ pub struct Metadata {
     pub jwks_uri: Url,
     /// RFC 7662.
     pub introspection_endpoint: Option<Url>,
+    /// More about who has signed in (OpenID Connect Core 1.0, section 5.3).
+    pub userinfo_endpoint: Option<Url>,
     /// RFC 9126.
     pub pushed_authorization_request_endpoint: Option<Url>,
     /// How clients may prove themselves; absent means `client_secret_basic` (RFC 8414, section 2).
@@ -63,7 +65,11 @@ pub(super) async fn discover(
 
 /// Refuses endpoints that would not be asked anyway, so that it shows at once.
 fn reachable(outbound: &Outbound, metadata: Metadata) -> Result<Metadata, IdentityError> {
-    let optional = [&metadata.introspection_endpoint, &metadata.pushed_authorization_request_endpoint];
+    let optional = [
+        &metadata.introspection_endpoint,
+        &metadata.userinfo_endpoint,
+        &metadata.pushed_authorization_request_endpoint,
+    ];
     let asked = [&metadata.token_endpoint, &metadata.jwks_uri].into_iter();
     let refused = asked.chain(optional.into_iter().flatten()).any(|url| outbound.check(url).is_err());
     if refused { Err(IdentityError::Metadata("it names an endpoint that is refused")) } else { Ok(metadata) }
@@ -111,6 +117,7 @@ fn check(
         token_endpoint: needed("token_endpoint", "it names no token endpoint")?,
         jwks_uri: needed("jwks_uri", "it names no keys")?,
         introspection_endpoint: endpoint("introspection_endpoint")?,
+        userinfo_endpoint: endpoint("userinfo_endpoint")?,
         pushed_authorization_request_endpoint: endpoint("pushed_authorization_request_endpoint")?,
         token_endpoint_auth_methods: texts(document, "token_endpoint_auth_methods_supported"),
         iss_always_sent: document.get("authorization_response_iss_parameter_supported")

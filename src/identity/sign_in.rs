@@ -14,7 +14,9 @@ use url::{Url, form_urlencoded};
 use uuid::Uuid;
 
 use super::{
-    Identity, IdentityError, Peer, SignInRefusal, Target, fetch, id_token,
+    Identity, IdentityError, Peer, SignInRefusal, Target,
+    claims::Claims,
+    fetch, id_token,
     jws::Jws,
     pending::{self, Pending},
     response::{Outcome, Response},
@@ -222,7 +224,23 @@ impl Identity {
             access_token: access_token.as_ref(),
             now: self.0.clock.now(),
         };
-        Ok(id_token::check(claims, jws.algorithm, &expected)?)
+        let mut named = id_token::check(claims, jws.algorithm, &expected)?;
+        if let (None, Some(access_token)) = (&named.label, access_token) {
+            named.label = self.label(peer, &named.subject, &access_token).await;
+        }
+        Ok(named)
+    }
+
+    /// What the person is called, where the ID token does not say: a page that asks "are you X?" should not ask it with
+    /// an opaque subject. Only of the same subject (OpenID Connect Core 1.0, section 5.3.2), and never needed.
+    async fn label(&self, peer: &Peer, subject: &Subject, access_token: &Secret) -> Option<String> {
+        let metadata = self.metadata(peer).await.ok()?;
+        let endpoint = metadata.userinfo_endpoint.as_ref()?;
+        let answer = self.0.outbound.get_json(endpoint, Some(access_token)).await.ok()?;
+        let claims = Claims::new(answer.json().ok().filter(|_| answer.status == StatusCode::OK)?);
+        let settings = &peer.settings;
+        let same = claims.subject(&settings.issuer, &settings.subject_claim).is_ok_and(|one| one == *subject);
+        claims.label().filter(|_| same)
     }
 
     /// The callback of one authorization server; never another's, so that codes cannot be mixed up (RFC 9700,

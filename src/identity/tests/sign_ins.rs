@@ -220,3 +220,31 @@ async fn r57_every_sign_in_has_values_of_its_own() {
     }
     assert_ne!(one.begun.cookie_key, other.begun.cookie_key);
 }
+
+/// R27: who the ID token only names by its subject is asked about, and another subject's name is not taken.
+#[tokio::test]
+async fn r27_a_name_from_userinfo_is_the_same_subjects() {
+    let bench = Bench::new().await;
+    let mut more = metadata(&bench.peer);
+    more["userinfo_endpoint"] = json!(bench.peer.url("/userinfo"));
+    bench.peer.say("/.well-known/openid-configuration", 200, &more);
+    for (status, answer, label) in [
+        (200, json!({ "sub": "alice", "name": "Alice" }), Some("Alice")),
+        (200, json!({ "sub": "Alice", "name": "Mallory" }), None),
+        (200, json!({ "name": "Mallory" }), None),
+        (200, json!([]), None),
+        (403, json!({ "sub": "alice", "name": "Alice" }), None),
+    ] {
+        bench.peer.say("/userinfo", status, &answer);
+        let trip = begin(&bench, false).await;
+        let mut claims = id_token(&bench, &trip.sent["nonce"]);
+        claims.as_object_mut().unwrap().remove("email");
+        let tokens = json!({ "access_token": "at", "id_token": bench.forge.sign(&claims) });
+        bench.peer.say("/token", 200, &tokens);
+        let arrived = finish(&bench, &trip, &format!("code=c&state={}", trip.sent["state"])).await.unwrap();
+        assert_eq!(arrived.subject.sub, "alice");
+        assert_eq!(arrived.label.as_deref(), label, "{answer}");
+    }
+    let asked = &bench.peer.asked("/userinfo")[0];
+    assert!(asked.head.to_ascii_lowercase().contains("authorization: bearer at"));
+}
