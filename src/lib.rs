@@ -10,6 +10,7 @@ pub mod elicitation;
 pub mod identity;
 pub mod listen;
 pub mod outbound;
+pub mod pace;
 pub mod provider;
 pub mod random;
 pub mod scope;

@@ -13,6 +13,7 @@ mod error;
 pub mod headers;
 pub mod here;
 pub mod leaving;
+pub mod limit;
 pub mod outcome;
 pub mod pages;
 pub mod parameters;

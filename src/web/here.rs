@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    http::{Extensions, HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 
@@ -40,17 +40,21 @@ impl FromRequestParts<App> for Here {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
-        let reference = parts.extensions.get::<RequestId>().map(ToString::to_string).unwrap_or_default();
-        Ok(Self {
-            app: app.clone(),
-            headers: parts.headers.clone(),
-            cookies: Cookies::read(&parts.headers, &app.settings.public_url),
-            reference,
-        })
+        Ok(Self::of(app, &parts.headers, &parts.extensions))
     }
 }
 
 impl Here {
+    /// The context of a request, for the layers that have no extractor.
+    pub fn of(app: &App, headers: &HeaderMap, extensions: &Extensions) -> Self {
+        Self {
+            app: app.clone(),
+            headers: headers.clone(),
+            cookies: Cookies::read(headers, &app.settings.public_url),
+            reference: extensions.get::<RequestId>().map(ToString::to_string).unwrap_or_default(),
+        }
+    }
+
     /// The session cookie, as the store knows it.
     pub fn session(&self) -> Option<Hash> {
         self.cookies.session()

@@ -1,5 +1,5 @@
 //! The routes of the public listener, and the layers around them from the outside in: a request id, the headers,
-//! panics, the host, the size; then the handler.
+//! panics, the pace, the host, the size; then the handler.
 
 use std::any::Any;
 
@@ -16,8 +16,13 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::app::App;
 
 use super::{
-    assets, callback, connect, connections, headers, here::Here, leaving, outcome, pages::Bad, request_id,
-    sign_in, stopped,
+    assets, callback, connect, connections, headers,
+    here::Here,
+    leaving,
+    limit::{self, ByAddress},
+    outcome,
+    pages::Bad,
+    request_id, sign_in, stopped,
 };
 
 /// Everything that a browser may ask for.
@@ -46,6 +51,7 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(app.settings.limits.body_bytes))
         .layer(from_fn_with_state(app.clone(), our_host))
+        .layer(from_fn_with_state(ByAddress::new(&app), limit::by_address))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.clone(), headers::secure))
         .layer(from_fn_with_state(app.clone(), request_id::assign))
