@@ -1,0 +1,100 @@
+//! The tool. Everything about connecting is one call; the rest is what the tool is for.
+
+use std::fmt::Write;
+
+use consentry_client::Grant;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    handler::server::tool::{InputResponses, RequestState},
+    model::{
+        CallToolResponse, CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig,
+    },
+    service::RequestContext,
+    tool, tool_handler, tool_router,
+};
+use serde::{Deserialize, Serialize};
+
+use super::connect::{Connect, Connected, Retry};
+
+/// The MCP server, one for each session.
+pub(super) struct Files {
+    pub(super) connect: Connect,
+    pub(super) http: reqwest::Client,
+    /// The API of Example Files.
+    pub(super) api: String,
+}
+
+/// What Example Files answers.
+#[derive(Deserialize, Serialize)]
+struct Listing {
+    owner: String,
+    files: Vec<File>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct File {
+    name: String,
+}
+
+#[tool_router]
+impl Files {
+    #[tool(
+        description = "List the files in your Example Files account",
+        annotations(title = "List files", read_only_hint = true)
+    )]
+    async fn list_files(
+        &self,
+        RequestState(state): RequestState,
+        InputResponses(responses): InputResponses,
+        call: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let why = "Connect Example Files to list your files.";
+        let retry = Retry { state, responses };
+        match self.connect.account(&call, "list_files", "example-files", why, retry).await? {
+            Connected::Yes(grant) => Ok(self.list(&grant).await.into()),
+            Connected::NotYet(answer) => Ok(answer),
+        }
+    }
+}
+
+impl Files {
+    async fn list(&self, grant: &Grant) -> CallToolResult {
+        let token = grant.bearer().unwrap_or_default();
+        let answer = self.http.get(format!("{}/files", self.api)).bearer_auth(token).send().await;
+        match answer.and_then(reqwest::Response::error_for_status) {
+            Ok(answer) => match answer.json::<Listing>().await {
+                Ok(listing) => listing.into(),
+                Err(_) => failed("Example Files gave an answer that cannot be read."),
+            },
+            Err(error) if error.status() == Some(reqwest::StatusCode::UNAUTHORIZED) => {
+                self.connect.refused(grant).await;
+                failed("Example Files no longer accepts this connection. Call the tool again.")
+            }
+            Err(_) => failed("Example Files cannot be reached at the moment. Try again later."),
+        }
+    }
+}
+
+impl From<Listing> for CallToolResult {
+    fn from(listing: Listing) -> Self {
+        let mut text = format!("The files of {} at Example Files:", listing.owner);
+        for File { name } in &listing.files {
+            let _ = write!(text, "\n- {name}");
+        }
+        let mut result = Self::success(vec![ContentBlock::text(text)]);
+        result.structured_content = serde_json::to_value(listing).ok();
+        result
+    }
+}
+
+fn failed(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+#[tool_handler]
+impl ServerHandler for Files {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("example-files", env!("CARGO_PKG_VERSION")))
+    }
+}

@@ -1,0 +1,298 @@
+//! Everybody, started together: each party on a host of its own, so that cookies stay apart and redirects are
+//! cross-site, as in life.
+
+use std::{
+    fs, io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
+
+use consentry::{
+    clock::Clock,
+    config::{self, ConfigError, Environment},
+    random::Random,
+    server::{BuildError, Ended, Server},
+    vault::{Key, KeyId},
+};
+use consentry_fakes::{AuthorizationServer, Client, Listen, Provider, Refused};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp_server::{self, Bound, McpServer};
+
+/// Ids in Consentry's settings.
+const SERVER: &str = "files";
+const PROVIDER: &str = "example-files";
+const AUTHORITY: &str = "example-id";
+
+/// How to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The first of five ports in a row; free ones when absent.
+    pub ports: Option<u16>,
+    /// Consentry's database; a SQLite file that lives as long as the world when absent.
+    pub database: Option<String>,
+    /// How long the MCP server lets a call wait for the user.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { ports: None, database: None, patience: Duration::from_secs(600) }
+    }
+}
+
+/// Why the world did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A port.
+    #[error("{0} cannot have {1}: {2}")]
+    Port(&'static str, SocketAddr, io::Error),
+    /// The temporary directory.
+    #[error("the temporary directory cannot be used: {0}")]
+    Directory(io::Error),
+    /// Consentry's settings.
+    #[error("Consentry's settings: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Settings(Vec<ConfigError>),
+    /// Consentry.
+    #[error("Consentry: {0}")]
+    Consentry(#[from] BuildError),
+    /// The MCP server.
+    #[error("the MCP server: {0}")]
+    McpServer(io::Error),
+}
+
+/// The running world. Dropping it stops it; [`World::stop`] does so with manners.
+pub struct World {
+    /// Signs alice and bob in, and issues the tokens for the MCP server.
+    pub example_id: AuthorizationServer,
+    /// The third party.
+    pub example_files: Provider,
+    /// The MCP server.
+    pub mcp_server: McpServer,
+    /// Consentry.
+    pub consentry: Consentry,
+    /// Consentry's settings, key and database.
+    directory: TempDir,
+}
+
+/// A running Consentry.
+#[derive(Debug)]
+pub struct Consentry {
+    /// Where browsers come.
+    pub public_url: String,
+    /// Where MCP servers come.
+    pub internal_url: String,
+    stop: CancellationToken,
+    task: JoinHandle<Ended>,
+}
+
+impl Drop for Consentry {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl World {
+    /// Starts everybody.
+    ///
+    /// # Errors
+    /// [`StartError`], with nothing left running.
+    pub async fn start(options: Options) -> Result<Self, StartError> {
+        let hosts = Hosts::choose().await;
+        let port = |nth: u16| options.ports.map_or(0, |first| first.saturating_add(nth));
+        let at = |nth| SocketAddr::new(hosts.of(nth), port(nth));
+        let directory = TempDir::with_prefix("consentry-demo-").map_err(StartError::Directory)?;
+
+        let listen = |nth| Listen::on(hosts.of(nth)).port(port(nth));
+        let example_id = AuthorizationServer::start(listen(2)).await;
+        let example_id = example_id.map_err(|error| StartError::Port("Example ID", at(2), error))?;
+        let example_files = Provider::start(listen(3)).await;
+        let example_files = example_files.map_err(|error| StartError::Port("Example Files", at(3), error))?;
+        let bound = Bound::to(at(4)).await;
+        let bound = bound.map_err(|error| StartError::Port("the MCP server", at(4), error))?;
+
+        let secrets = Secrets::new();
+        let plan = Plan {
+            public: free(at(0)).await?,
+            internal: free(at(1)).await?,
+            directory: directory.path(),
+            database: options.database.as_deref(),
+            issuer: example_id.base_url(),
+            provider: example_files.base_url(),
+            resource: &bound.resource(),
+            secrets: &secrets,
+        };
+        let public_url = plan.public_url();
+        let sign_in = Client::basic("consentry", &secrets.sign_in).name("Consentry");
+        example_id.register(sign_in.redirect_uri(format!("{public_url}/sign-in/callback/{AUTHORITY}")));
+        let files = Client::basic("consentry", &secrets.files).name("Consentry");
+        example_files.register(files.redirect_uri(format!("{public_url}/callback/{SERVER}/{PROVIDER}")));
+        let consentry = plan.start().await?;
+
+        let settings = mcp_server::Settings {
+            issuer: example_id.base_url().to_owned(),
+            consentry: consentry.internal_url.clone(),
+            api_key: secrets.api_key,
+            files: example_files.base_url().to_owned(),
+            patience: options.patience,
+        };
+        let mcp_server = bound.serve(settings).map_err(StartError::McpServer)?;
+        Ok(Self { example_id, example_files, mcp_server, consentry, directory })
+    }
+
+    /// An access token of `person` for the MCP server, as Example ID gives it to an MCP client that has signed them in.
+    ///
+    /// # Errors
+    /// When there is no such person.
+    pub fn token_for(&self, person: &str) -> Result<String, Refused> {
+        self.example_id.access_token_for(person, &self.mcp_server.url())
+    }
+
+    /// Where Consentry's settings, key and database are.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Stops everybody, and removes the directory.
+    pub async fn stop(self) {
+        let Self { mcp_server, mut consentry, example_id, example_files, directory } = self;
+        mcp_server.stop().await;
+        consentry.stop.cancel();
+        let _ = timeout(Duration::from_secs(5), &mut consentry.task).await;
+        drop((example_id, example_files, directory));
+    }
+}
+
+/// Which addresses the parties get.
+struct Hosts {
+    apart: bool,
+}
+
+impl Hosts {
+    /// Everybody has 127.0.0.1 on macOS, where it is the only loopback address that is set up; cookies stay apart by
+    /// their names.
+    async fn choose() -> Self {
+        Self { apart: TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await.is_ok() }
+    }
+
+    /// Both of Consentry's listeners are on 127.0.0.1 (`localhost` to browsers); the others follow.
+    fn of(&self, nth: u16) -> IpAddr {
+        match nth {
+            2..=4 if self.apart => IpAddr::from([127, 0, 0, u8::try_from(nth).unwrap_or(1)]),
+            _ => Ipv4Addr::LOCALHOST.into(),
+        }
+    }
+}
+
+/// A port that can be had. It is let go again: Consentry's own URL stands in its settings, which come first.
+async fn free(address: SocketAddr) -> Result<SocketAddr, StartError> {
+    let taken = TcpListener::bind(address).await.and_then(|listener| listener.local_addr());
+    taken.map_err(|error| StartError::Port("Consentry", address, error))
+}
+
+struct Secrets {
+    sign_in: String,
+    files: String,
+    api_key: String,
+}
+
+impl Secrets {
+    fn new() -> Self {
+        let secret = || Random.secret().expose().to_owned();
+        Self { sign_in: secret(), files: secret(), api_key: secret() }
+    }
+}
+
+/// What Consentry's settings are made of.
+struct Plan<'a> {
+    public: SocketAddr,
+    internal: SocketAddr,
+    directory: &'a Path,
+    database: Option<&'a str>,
+    issuer: &'a str,
+    provider: &'a str,
+    resource: &'a str,
+    secrets: &'a Secrets,
+}
+
+impl Plan<'_> {
+    fn public_url(&self) -> String {
+        format!("http://localhost:{}", self.public.port())
+    }
+
+    /// Writes settings and key as an operator would, and starts from them.
+    async fn start(&self) -> Result<Consentry, StartError> {
+        let file = self.directory.join("consentry.toml");
+        let written = self.write_key().and_then(|()| fs::write(&file, self.settings()));
+        written.map_err(StartError::Directory)?;
+        let settings = config::load(Some(&file), &Environment::default()).map_err(StartError::Settings)?;
+        let server = Server::build(settings, Clock::system()).await?;
+        let (public_url, internal_url) = (self.public_url(), format!("http://{}", server.internal_addr()));
+        let stop = CancellationToken::new();
+
+        let task = tokio::spawn(server.run(stop.clone()));
+        Ok(Consentry { public_url, internal_url, stop, task })
+    }
+
+    fn write_key(&self) -> io::Result<()> {
+        let id = KeyId::new("demo").map_err(io::Error::other)?;
+        let (_, text) = Key::generate(id, &Random);
+        fs::write(self.directory.join("consentry.key"), text.expose())
+    }
+
+    /// What differs from the defaults.
+    fn settings(&self) -> String {
+        let Self { public, internal, issuer, provider, resource, secrets, .. } = self;
+        let public_url = self.public_url();
+        let directory = self.directory.display();
+        let database =
+            self.database.map_or_else(|| format!("sqlite:{directory}/consentry.db"), str::to_owned);
+        let Secrets { sign_in, files, api_key } = secrets;
+        format!(
+            r#"public_url = "{public_url}"
+
+[listen]
+public = "{public}"
+internal = "{internal}"
+drain = "2s"
+
+[database]
+url = {{ value = '{database}' }}
+
+[encryption]
+keys = [{{ id = "demo", file = '{directory}/consentry.key' }}]
+
+[operator]
+name = "the Consentry demo"
+
+[[authorization_servers]]
+id = "{AUTHORITY}"
+name = "Example ID"
+issuer = "{issuer}"
+client_id = "consentry"
+client_secret = {{ value = "{sign_in}" }}
+
+[[mcp_servers]]
+id = "{SERVER}"
+name = "Example Files for MCP"
+resource = "{resource}"
+authorization_server = "{AUTHORITY}"
+api_keys = [{{ value = "{api_key}" }}]
+providers = ["{PROVIDER}"]
+
+[[providers]]
+id = "{PROVIDER}"
+name = "Example Files"
+issuer = "{provider}"
+client_id = "consentry"
+client_secret = {{ value = "{files}" }}
+scopes = ["files.read"]
+scope_words = {{ "files.read" = "See the names of your files" }}
+probe = {{ url = "{provider}/me", id = "id", label = "login" }}
+"#
+        )
+    }
+}
