@@ -1,0 +1,156 @@
+//! What the two hot requests cost: CPU time of server and database together, beside a bare axum + sqlx endpoint.
+//!
+//! The bare endpoint answers with one joined select over the same row and key, through a pool with sqlx's defaults, of
+//! 32 connections. Arms are interleaved; each figure is the median of five with its spread. A ratio of the same run is
+//! the result, never a time. Run it with `scripts/measure`, which brings a Postgres.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark stops with a sentence, and prints"
+)]
+
+mod bare;
+mod cpu;
+mod load;
+mod seed;
+mod serve;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use load::Target;
+use seed::World;
+use serve::Running;
+
+/// Rounds of each arm.
+const ROUNDS: usize = 5;
+/// Connections of the load.
+const CONNECTIONS: usize = 32;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    if arguments.next().as_deref() == Some("bare") {
+        return bare::main(&arguments.collect::<Vec<_>>());
+    }
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(measure());
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark is told where its database is")]
+async fn measure() {
+    let postgres = std::env::var("CONSENTRY_TEST_POSTGRES").expect("run it with scripts/measure");
+    let requests: usize =
+        std::env::var("MEASURE_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
+
+    println!(
+        "## Postgres, {CONNECTIONS} connections, {requests} requests a round, median of {ROUNDS} [spread]\n"
+    );
+    let database = seed::create_database(&postgres).await;
+    engine(&database, requests, true).await;
+
+    println!("\n## SQLite, the same\n");
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = format!("sqlite:{}", folder.path().join("measure.db").display());
+    engine(&database, requests / 4, false).await;
+
+    println!("\n## At rest, on SQLite\n");
+    at_rest().await;
+}
+
+async fn engine(database: &str, requests: usize, is_postgres: bool) {
+    let world = World::seed(database).await;
+    let server = serve::consentry(&world, database).await;
+    let mut arms: Vec<(&str, &Running, Target)> = vec![
+        ("resolve, ready", &server, world.resolve(&server)),
+        ("GET /connect, signed-in owner", &server, world.connect(&server)),
+    ];
+    let bare = if is_postgres { Some(serve::bare(database).await) } else { None };
+    if let Some(bare) = &bare {
+        arms.insert(0, ("bare endpoint", bare, world.bare(bare)));
+    }
+    for (_, _, target) in &arms {
+        load::run(target, requests / 10, CONNECTIONS).await;
+    }
+    let mut spent: BTreeMap<&str, Vec<Cost>> = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        for (name, running, target) in &arms {
+            spent.entry(name).or_default().push(cost(running, target, requests, is_postgres, &world).await);
+        }
+    }
+    println!("| request | server µs | database µs | together µs [spread] | to bare | statements a request |");
+    println!("|---|---|---|---|---|---|");
+    let bare_cost = spent.get("bare endpoint").map(|costs| median(costs, Cost::together));
+    for (name, _, _) in &arms {
+        let costs = &spent[name];
+        let together = median(costs, Cost::together);
+        let (low, high) = spread(costs, Cost::together);
+        println!(
+            "| {name} | {:.0} | {:.0} | {together:.0} [{low:.0}-{high:.0}] | {} | {:.2} |",
+            median(costs, |cost| cost.server),
+            median(costs, |cost| cost.database),
+            bare_cost.map_or("-".to_owned(), |bare| format!("{:.2}", together / bare)),
+            median(costs, |cost| cost.statements),
+        );
+    }
+}
+
+/// Microseconds of CPU time for one request, and committed statements.
+struct Cost {
+    server: f64,
+    database: f64,
+    statements: f64,
+}
+
+impl Cost {
+    fn together(&self) -> f64 {
+        self.server + self.database
+    }
+}
+
+async fn cost(running: &Running, target: &Target, requests: usize, is_postgres: bool, world: &World) -> Cost {
+    let statements = world.commits().await;
+    let (server, database) =
+        (cpu::of(running.pid), if is_postgres { cpu::of_postgres(world).await } else { 0.0 });
+    load::run(target, requests, CONNECTIONS).await;
+    let each = |seconds: f64| seconds * 1e6 / requests as f64;
+    let server = each(cpu::of(running.pid) - server);
+    let database = if is_postgres { each(cpu::of_postgres(world).await - database) } else { 0.0 };
+    let statements = (world.commits().await - statements) / requests as f64;
+    Cost { server, database, statements }
+}
+
+fn median(costs: &[Cost], part: impl Fn(&Cost) -> f64) -> f64 {
+    let mut values: Vec<f64> = costs.iter().map(part).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn spread(costs: &[Cost], part: impl Fn(&Cost) -> f64) -> (f64, f64) {
+    costs.iter().map(part).fold((f64::MAX, 0.0), |(low, high), value| (low.min(value), high.max(value)))
+}
+
+async fn at_rest() {
+    let mut starts = Vec::new();
+    let mut resident = 0;
+    for _ in 0..ROUNDS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = format!("sqlite:{}", folder.path().join("rest.db").display());
+        let world = World::empty(&database);
+        let server = serve::consentry(&world, &database).await;
+        starts.push(server.started_in);
+        resident = cpu::resident_kib(server.pid);
+    }
+    starts.sort_unstable();
+    let size = std::fs::metadata(env!("CARGO_BIN_EXE_consentry")).map(|file| file.len()).unwrap_or(0);
+    println!("| what | figure |\n|---|---|");
+    println!("| resident, idle | {:.1} MiB |", f64::from(resident) / 1024.0);
+    println!(
+        "| from start to ready, a new database, median of {ROUNDS} | {} ms |",
+        as_millis(starts[ROUNDS / 2])
+    );
+    println!("| binary | {:.1} MiB |", size as f64 / 1024.0 / 1024.0);
+}
+
+fn as_millis(span: Duration) -> u128 {
+    span.as_millis()
+}

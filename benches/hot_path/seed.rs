@@ -1,0 +1,231 @@
+//! The database that both arms read: ten thousand connections, of which one is asked for; an elicitation, and a
+//! signed-in session of its owner.
+
+use std::path::PathBuf;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use consentry::{
+    clock::Clock,
+    random::Random,
+    secret::{Hash, Secret},
+    store::Store,
+    vault::{Key, KeyId, Place, Vault},
+};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row, SqliteConnection};
+use uuid::Uuid;
+
+use crate::{cpu, load::Target, serve::Running};
+
+/// The MCP server's key.
+pub(crate) const API_KEY: &str = "measure-0123456789abcdef0123456789abcdef";
+/// Whose users are asked.
+pub(crate) const ISSUER: &str = "https://id.measure.example";
+/// The user.
+pub(crate) const SUB: &str = "user-5000";
+/// The provider.
+pub(crate) const PROVIDER: &str = "github";
+const SESSION: &str = "measure-session-0123456789abcdef0123456789a";
+const ROWS: usize = 10_000;
+
+/// What is in the database, and how to ask for it.
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    key: Secret,
+    database: String,
+    elicitation: Uuid,
+}
+
+/// Makes an empty database of its own beside the one that the URL names.
+pub(crate) async fn create_database(url: &str) -> String {
+    let name = format!("measure_{}", Random.uuid().simple());
+    let mut connection = PgConnection::connect(url).await.expect("a Postgres");
+    let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
+    sqlx::query(create).execute(&mut connection).await.expect("a database");
+    let (start, _) = url.rsplit_once('/').expect("a database in the URL");
+    format!("{start}/{name}")
+}
+
+impl World {
+    /// A key, and nothing else.
+    pub(crate) fn empty(database: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_, key) = Key::generate(key_id(), &Random);
+        Self { folder, key, database: database.to_owned(), elicitation: Random.uuid() }
+    }
+
+    /// Fills the database.
+    pub(crate) async fn seed(database: &str) -> Self {
+        let world = Self::empty(database);
+        let store = Store::open(&Secret::new(database), 4).await.expect("a store");
+        store.migrate().await.expect("a schema");
+        let key = Key::from_base64(key_id(), &world.key).expect("a key");
+        let vault = Vault::new(vec![key], Random).expect("a vault");
+        let now = Clock::system().now().0;
+        let rows: Vec<_> = (0..ROWS).map(|n| connection_row(&vault, &format!("user-{n}"))).collect();
+        let session = Hash::of(SESSION.as_bytes());
+        let browser = Random.uuid();
+        // The same calls for both engines, whose types differ.
+        macro_rules! fill {
+            ($connection:expr) => {{
+                let mut tx = $connection.begin().await.expect("a transaction");
+                for (id, sub, access) in rows {
+                    let insert = sqlx::query(INSERT_CONNECTION).bind(id).bind(ISSUER).bind(sub);
+                    let insert = insert.bind(PROVIDER).bind(access).bind(now);
+                    insert.execute(&mut *tx).await.expect("a row");
+                }
+                for (sql, id) in world.rest(browser) {
+                    let insert = sqlx::query(sql).bind(id).bind(now).bind(now + 3_600_000).bind(SUB);
+                    let insert = insert.bind(ISSUER).bind(browser).bind(session.as_bytes());
+                    insert.execute(&mut *tx).await.expect("a row");
+                }
+                tx.commit().await.expect("a commit");
+            }};
+        }
+        if database.starts_with("sqlite:") {
+            let mut connection = SqliteConnection::connect(database).await.expect("a file");
+            fill!(connection);
+        } else {
+            let mut connection = PgConnection::connect(database).await.expect("a database");
+            fill!(connection);
+            for sql in [
+                "CREATE TABLE measure_keys (key TEXT PRIMARY KEY, server TEXT NOT NULL)",
+                "INSERT INTO measure_keys VALUES ('measure-0123456789abcdef0123456789abcdef', 'files')",
+                "VACUUM ANALYZE",
+            ] {
+                sqlx::query(sql).execute(&mut connection).await.expect("the baseline's table");
+            }
+        }
+        store.shut_down().await;
+        world
+    }
+
+    /// One statement each, over the same seven values.
+    fn rest(&self, browser: Uuid) -> [(&'static str, Uuid); 3] {
+        [(INSERT_ELICITATION, self.elicitation), (INSERT_SESSION, browser), (INSERT_SIGN_IN, browser)]
+    }
+
+    /// A settings file.
+    pub(crate) fn config(&self, database: &str, public: u16, internal: u16) -> PathBuf {
+        let key = self.folder.path().join("key");
+        std::fs::write(&key, self.key.expose()).expect("a key file");
+        let config = self.folder.path().join("consentry.toml");
+        let text = format!(
+            r#"public_url = "http://localhost:{public}"
+[listen]
+public = "127.0.0.1:{public}"
+internal = "127.0.0.1:{internal}"
+[database]
+url = {{ value = "{database}" }}
+[encryption]
+keys = [{{ id = "measure", file = "{key}" }}]
+[limits]
+requests_per_minute = 1000000000
+elicitations_per_minute = 1000000
+[[authorization_servers]]
+id = "main"
+issuer = "{ISSUER}"
+client_id = "consentry"
+[[mcp_servers]]
+id = "files"
+name = "Example Files"
+resource = "https://files.measure.example/mcp"
+authorization_server = "main"
+api_keys = [{{ value = "{API_KEY}" }}]
+providers = ["{PROVIDER}"]
+[[providers]]
+id = "{PROVIDER}"
+preset = "github"
+client_id = "measure"
+client_secret = {{ value = "measure" }}
+scopes = ["repo"]
+"#,
+            key = key.display()
+        );
+        std::fs::write(&config, text).expect("a settings file");
+        config
+    }
+
+    /// `POST /v1/credentials/resolve` for the one user.
+    pub(crate) fn resolve(&self, server: &Running) -> Target {
+        let body = format!(r#"{{"provider":"{PROVIDER}","scopes":["repo"],"subject":{{"sub":"{SUB}"}}}}"#);
+        let request = format!(
+            "POST /v1/credentials/resolve HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {API_KEY}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            server.internal,
+            body.len()
+        );
+        Target { address: format!("127.0.0.1:{}", server.internal), request: request.into_bytes() }
+    }
+
+    /// `GET /connect` of the signed-in owner.
+    pub(crate) fn connect(&self, server: &Running) -> Target {
+        let request = format!(
+            "GET /connect?elicitationId={} HTTP/1.1\r\nhost: localhost:{}\r\ncookie: consentry-session={SESSION}\r\n\r\n",
+            self.elicitation, server.public
+        );
+        Target { address: format!("127.0.0.1:{}", server.public), request: request.into_bytes() }
+    }
+
+    /// The baseline.
+    pub(crate) fn bare(&self, server: &Running) -> Target {
+        let request = format!("GET / HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", server.public);
+        Target { address: format!("127.0.0.1:{}", server.public), request: request.into_bytes() }
+    }
+
+    /// The process that all of Postgres' others are children of.
+    pub(crate) async fn postmaster(&self) -> u32 {
+        let mut connection = PgConnection::connect(&self.database).await.expect("a database");
+        let backend: i32 =
+            sqlx::query("SELECT pg_backend_pid()").fetch_one(&mut connection).await.expect("a pid").get(0);
+        cpu::parent(backend.unsigned_abs()).expect("a postmaster")
+    }
+
+    /// Transactions so far; a statement on its own is one.
+    pub(crate) async fn commits(&self) -> f64 {
+        if self.database.starts_with("sqlite:") {
+            return 0.0;
+        }
+        // The backends report once a second at most.
+        #[expect(clippy::disallowed_methods, reason = "a benchmark waits for the database's statistics")]
+        tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
+        let mut connection = PgConnection::connect(&self.database).await.expect("a database");
+        let sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
+        let commits: i64 = sqlx::query(sql).fetch_one(&mut connection).await.expect("a count").get(0);
+        commits as f64
+    }
+}
+
+fn key_id() -> KeyId {
+    KeyId::new("measure").expect("an id")
+}
+
+/// Id, user, sealed access token of 900 bytes.
+fn connection_row(vault: &Vault, sub: &str) -> (Uuid, String, Vec<u8>) {
+    let id = Random.uuid();
+    let place = Place {
+        table: "connections",
+        column: "access",
+        row: id,
+        server: "files",
+        issuer: ISSUER,
+        sub,
+        provider: PROVIDER,
+        generation: 1,
+    };
+    let token = BASE64_STANDARD.encode(Random.bytes::<660>());
+    let sealed = vault.seal(&place, format!("Bearer\n{token}").as_bytes());
+    (id, sub.to_owned(), sealed.into_bytes())
+}
+
+const INSERT_CONNECTION: &str = "INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
+    granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
+    VALUES ($1, 'files', $2, $3, $4, '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, $5, $6, $6)";
+
+// Each names all seven values, so that one call binds them: id, now, end, sub, issuer, browser, session.
+const INSERT_ELICITATION: &str = "INSERT INTO elicitations (id, server, issuer, sub, provider, scopes, legacy, \
+    client_ref, state, created_at_ms, expires_at_ms, seen_connection) \
+    SELECT $1, 'files', $5, $4, 'github', 'repo gist', TRUE, '', 'pending', $2, $3, $6 WHERE $7 IS NOT NULL";
+const INSERT_SESSION: &str = "INSERT INTO sessions (id_hash, browser, created_at_ms, seen_at_ms, expires_at_ms) \
+    SELECT $7, $6, $2, $2, $3 WHERE $1 IS NOT NULL AND $4 IS NOT NULL AND $5 IS NOT NULL";
+const INSERT_SIGN_IN: &str = "INSERT INTO sign_ins (browser, issuer, sub, label, signed_in_at_ms) \
+    SELECT $6, $5, $4, 'user@measure.example', $2 WHERE $1 IS NOT NULL AND $3 IS NOT NULL AND $7 IS NOT NULL";
