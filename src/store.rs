@@ -7,6 +7,7 @@
 
 mod attempts;
 mod connections;
+mod creation;
 mod elicitations;
 mod lane;
 mod open;
@@ -16,15 +17,17 @@ mod signals;
 pub mod statements;
 mod sweep;
 mod tx;
+mod visits;
 
 use self::open::Pools;
 pub use self::{
     connections::{ConnectionFilter, Disconnected},
-    elicitations::{Before, Created, CreatedOnce, Idempotency, Visit, Visitor},
+    creation::{Before, Created, CreatedOnce, Idempotency},
     open::UrlError,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
+    visits::{Visit, Visitor},
 };
 use crate::random::Random;
 
@@ -113,12 +116,14 @@ impl Store {
         [
             attempts::ALL,
             connections::ALL,
+            creation::ALL,
             elicitations::ALL,
             open::ALL,
             sessions::ALL,
             settle::ALL,
             signals::ALL,
             sweep::ALL,
+            visits::ALL,
         ]
         .concat()
     }
