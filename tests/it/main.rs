@@ -7,3 +7,4 @@
 #[macro_use]
 mod engine;
 mod contract;
+mod tidy;
