@@ -3,10 +3,12 @@
 //! Reading writes nothing. A sealed value that does not open is an error and an alert, never "not connected" (R102).
 
 mod disconnect;
+mod report;
 mod resolve;
 
 pub use self::{
     disconnect::{Removed, Revocation, disconnect},
+    report::report,
     resolve::{Resolved, Wanted, resolve},
 };
 use crate::{

@@ -1,5 +1,6 @@
 //! Consentry: the connect-flow server for MCP. `ARCHITECTURE.md` is the map.
 
+pub mod api;
 pub mod app;
 pub mod clock;
 pub mod config;

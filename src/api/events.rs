@@ -1,0 +1,196 @@
+//! `GET /v1/events`: the MCP server's signals, as a stream that can be taken up again, or page by page.
+//!
+//! The key is taken from a header alone, never from the URL (R116). Everything told is the caller's own (R16).
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::stream::unfold;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::signals::{Event, Feed, Told};
+
+use super::{
+    Api,
+    answer::json,
+    auth::Caller,
+    input::{Query, number, one},
+    pace::OpenStream,
+    problem::{Code, Problem, ProblemBody},
+};
+
+/// Events on a page, at most and when nobody says.
+const PAGE_MAX: i64 = 200;
+const PAGE: i64 = 100;
+/// The shortest pause before a reader should connect again, in milliseconds; up to as much again is added, so that
+/// not all come at once.
+const RETRY_MS: u64 = 1_000;
+
+/// A page of events.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Events)]
+struct Page {
+    /// In the order of their sequence.
+    events: Vec<Event>,
+    /// What to pass as `after` for what comes next; the same as before when there was nothing.
+    next: i64,
+}
+
+/// What happened to this MCP server's elicitations and connections, as server-sent events or as a page of JSON.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    operation_id = "readEvents",
+    tag = "events",
+    params(
+        ("Last-Event-ID" = Option<i64>, Header, description = "Goes on behind this event; from now on when left out"),
+        ("after" = Option<i64>, Query, minimum = 0, description = "A page: events behind this sequence; 0 when left out"),
+        ("limit" = Option<u8>, Query, minimum = 1, maximum = 200, description = "A page: at most so many; 100 when left out"),
+    ),
+    responses(
+        (status = 200, description = "A page, or with `Accept: text/event-stream` the stream", content(
+            (Page = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        (status = "4XX", description = "Refused", body = ProblemBody<'static>, content_type = "application/problem+json"),
+        (status = "5XX", description = "Failed", body = ProblemBody<'static>, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn events(caller: Caller, headers: HeaderMap, query: Query) -> Result<Response, Problem> {
+    match wanted(&headers)? {
+        Wanted::Page => page(&caller, &query.only(&["after", "limit"])?).await,
+        Wanted::Stream => {
+            let query = query.only(&["after"])?;
+            let resumed = one(&headers, "last-event-id")?;
+            let resumed = resumed.map(|id| number("last-event-id", id, 0, i64::MAX)).transpose()?;
+            let after = resumed.or(query.number("after", 0, i64::MAX)?);
+            stream(&caller, after).await
+        }
+    }
+}
+
+enum Wanted {
+    Page,
+    Stream,
+}
+
+/// What the reader accepts (RFC 9110, section 12.5.1); a stream is only sent to one that names it.
+fn wanted(headers: &HeaderMap) -> Result<Wanted, Problem> {
+    let mut named = false;
+    let mut any = false;
+    let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    for range in accepts.flat_map(|value| value.split(',')) {
+        any = true;
+        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
+        if parameters
+            .split(';')
+            .any(|parameter| matches!(parameter.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
+        {
+            continue;
+        }
+        match kind.trim().to_ascii_lowercase().as_str() {
+            "text/event-stream" => return Ok(Wanted::Stream),
+            "application/json" | "application/*" | "*/*" => named = true,
+            _ => {}
+        }
+    }
+    if named || !any {
+        return Ok(Wanted::Page);
+    }
+    Err(Problem::new(Code::NotAcceptable, "Accept `text/event-stream` or `application/json`."))
+}
+
+async fn page(caller: &Caller, query: &Query) -> Result<Response, Problem> {
+    let after = query.number("after", 0, i64::MAX)?.unwrap_or(0);
+    let limit = query.number("limit", 1, PAGE_MAX)?.unwrap_or(PAGE);
+    let limit = u32::try_from(limit).map_err(|_| Problem::internal())?;
+    let signals = caller.app.store.signals_after(&caller.server().id, after, limit).await?;
+    let next = signals.last().map_or(after, |last| last.sequence);
+    json(StatusCode::OK, &Page { events: signals.iter().map(Event::from).collect(), next })
+}
+
+async fn stream(caller: &Caller, after: Option<i64>) -> Result<Response, Problem> {
+    let place = OpenStream::enter(&caller.api, caller.index)?;
+    let feed = Feed::open(&caller.app, &caller.server().id, after).await?;
+    let api = caller.api.clone();
+    let reader = Reader { feed: Some(feed), begun: false, api, _place: place };
+    let frames = unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((Ok::<Bytes, std::convert::Infallible>(frame), reader))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        // A proxy that collects an answer before it passes it on would hold everything back.
+        (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    Ok((headers, Body::from_stream(frames)).into_response())
+}
+
+/// One open stream. It is asked for a frame only when the reader has taken the one before.
+struct Reader {
+    /// None when the last frame is out.
+    feed: Option<Feed>,
+    begun: bool,
+    api: Api,
+    _place: OpenStream,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        let feed = self.feed.as_mut()?;
+        if !std::mem::replace(&mut self.begun, true) {
+            // Something to read at once, so that the reader knows that it is connected.
+            return Some(Bytes::from_static(b": connected\n\n"));
+        }
+        match feed.next().await {
+            Ok(Told::Signal(signal)) => Some(frame(&Event::from(&*signal))),
+            Ok(Told::Nothing) => Some(Bytes::from_static(b": still here\n\n")),
+            Ok(Told::Draining) => Some(self.last_frame()),
+            Err(error) => {
+                self.api.app.metrics.store_error(&error);
+                tracing::warn!(%error, "a stream ends because the store failed");
+                Some(self.last_frame())
+            }
+        }
+    }
+
+    /// Says when to come back, and ends.
+    fn last_frame(&mut self) -> Bytes {
+        self.feed = None;
+        let wait = RETRY_MS + self.api.app.random.below(RETRY_MS);
+        format!("retry: {wait}\n\n").into()
+    }
+}
+
+/// One event of the stream (WHATWG HTML, "Server-sent events"). JSON is one line.
+fn frame(event: &Event) -> Bytes {
+    let data = serde_json::to_string(event).unwrap_or_default();
+    format!("id: {}\nevent: {}\ndata: {data}\n\n", event.data.sequence, event.kind).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepting(values: &[&'static str]) -> Result<Wanted, Problem> {
+        wanted(&values.iter().map(|value| (header::ACCEPT, HeaderValue::from_static(value))).collect())
+    }
+
+    #[test]
+    fn a_stream_goes_only_to_whoever_names_it() {
+        for stream in
+            [&["text/event-stream"][..], &["application/json, text/event-stream"], &["Text/Event-Stream;q=1"]]
+        {
+            assert!(matches!(accepting(stream), Ok(Wanted::Stream)), "{stream:?}");
+        }
+        for page in [&[][..], &["*/*"], &["application/json"], &["text/html, application/*;q=0.5"]] {
+            assert!(matches!(accepting(page), Ok(Wanted::Page)), "{page:?}");
+        }
+        for none in [&["text/html"][..], &["application/json;q=0"]] {
+            assert!(accepting(none).is_err(), "{none:?}");
+        }
+    }
+}

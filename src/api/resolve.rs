@@ -1,0 +1,269 @@
+//! `POST /v1/credentials/resolve`: the one call a tool needs.
+//!
+//! The way to `ready` is the hot one: one look-up, nothing written, the answer serialised straight to bytes.
+
+use axum::{http::StatusCode, response::Response};
+use consentry_elicitation::Turn;
+use futures_util::future::try_join_all;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    clock::Millis,
+    connect::{self, Prepared},
+    connection::{Connection, ConnectionId},
+    credential::{self, Access, Resolved, Wanted},
+    elicitation::Elicitation,
+    scope::Scopes,
+    subject::Subject,
+};
+
+use super::{
+    answer::{json, maybe_time, scopes, text},
+    auth::Caller,
+    input::{Body, NoQuery},
+    links::{ActionAnswer, action_required},
+    problem::{Problem, ProblemBody},
+    question::{Question, QuestionBody},
+    request_state::{RequestState, binding},
+    retry,
+    view::AccountView,
+};
+
+/// A credential, handed out.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Credential)]
+struct CredentialView<'a> {
+    /// `oauth2`.
+    kind: &'static str,
+    /// The access token.
+    #[schema(format = Password)]
+    access_token: &'a str,
+    /// How to present it, `Bearer` as a rule.
+    token_type: &'a str,
+    /// When it ends; null when it does not, or nobody said.
+    #[serde(serialize_with = "maybe_time")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Millis>,
+    /// What was granted.
+    #[serde(serialize_with = "scopes")]
+    #[schema(value_type = Vec<String>)]
+    scopes: &'a Scopes,
+    /// What was asked for, once, and not granted.
+    #[serde(serialize_with = "scopes")]
+    #[schema(value_type = Vec<String>)]
+    missing_scopes: &'a Scopes,
+}
+
+/// The connection that a credential is of.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CredentialConnection)]
+struct HeldView<'a> {
+    /// Its id; with `generation` what a report names.
+    #[serde(serialize_with = "text")]
+    #[schema(value_type = String, format = Uuid)]
+    id: ConnectionId,
+    /// The provider's id.
+    provider: &'a str,
+    /// What is connected.
+    account: AccountView<'a>,
+    /// Which of the connection's tokens this is.
+    generation: i64,
+}
+
+/// Everything that was asked for is connected.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Ready)]
+struct ReadyAnswer<'a> {
+    /// `ready`.
+    status: &'static str,
+    credential: CredentialView<'a>,
+    connection: HeldView<'a>,
+}
+
+/// The same for `requests`, in their order.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AllReady)]
+struct AllReadyAnswer<'a> {
+    /// `ready`.
+    status: &'static str,
+    results: Vec<OneReady<'a>>,
+}
+
+/// One of several.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OneReady)]
+struct OneReady<'a> {
+    /// The provider's id.
+    provider: &'a str,
+    credential: CredentialView<'a>,
+    connection: HeldView<'a>,
+}
+
+/// One of the answers to `resolve`.
+#[derive(ToSchema)]
+#[schema(as = Resolution)]
+#[expect(dead_code, reason = "describes the answers for the API's document")]
+#[serde(untagged)]
+enum Answers<'a> {
+    Ready(ReadyAnswer<'a>),
+    AllReady(AllReadyAnswer<'a>),
+    Action(ActionAnswer<'a>),
+}
+
+/// A credential for a tool, or what the MCP client must be told first.
+#[utoipa::path(
+    post,
+    path = "/v1/credentials/resolve",
+    operation_id = "resolveCredential",
+    tag = "credentials",
+    request_body = QuestionBody,
+    responses(
+        (status = 200, description = "`ready`, `action_required` or `refused`", body = Answers<'static>),
+        (status = "4XX", description = "Refused", body = ProblemBody<'static>, content_type = "application/problem+json"),
+        (status = "5XX", description = "Failed", body = ProblemBody<'static>, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn resolve(
+    caller: Caller,
+    _: NoQuery,
+    body: Body<QuestionBody>,
+) -> Result<Response, Problem> {
+    let mut body = body.value;
+    let (state, responses) = (body.request_state.take(), body.input_responses.take());
+    let (question, who) = body.check(&caller)?;
+    let owner = who.find(&caller).await?;
+    match state {
+        None => first_round(&caller, &question, &owner).await,
+        Some(state) => retry::retry(&caller, &question, &owner, &state, &responses.unwrap_or_default()).await,
+    }
+}
+
+/// Hands out what is there, or asks for what is not.
+pub(super) async fn first_round(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+) -> Result<Response, Problem> {
+    let found = look_up(caller, question, owner).await?;
+    if let Some(ready) = ready(question, &found)? {
+        return Ok(ready);
+    }
+    let missing = question.needs.iter().zip(&found).filter_map(|(need, found)| match found {
+        Resolved::Ready { .. } => None,
+        Resolved::Missing(existing) => Some(prepare(caller, question, owner, need, existing.as_deref())),
+    });
+    let asked = ask(caller, owner, missing.collect()).await?;
+    let state = state(caller, question, owner, &asked);
+    action_required(&caller.app, question, &asked, Turn::Ask { request_state: state.as_deref() })
+}
+
+/// What there is for each need, in their order.
+pub(super) async fn look_up(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+) -> Result<Vec<Resolved>, Problem> {
+    let server = &caller.server().id;
+    if let [only] = question.needs.as_slice() {
+        return Ok(vec![credential::resolve(&caller.app, server, owner, only).await?]);
+    }
+    let each = question.needs.iter().map(|need| credential::resolve(&caller.app, server, owner, need));
+    Ok(try_join_all(each).await?)
+}
+
+/// The answer, when nothing is missing.
+pub(super) fn ready(question: &Question, found: &[Resolved]) -> Result<Option<Response>, Problem> {
+    let mut views = Vec::with_capacity(found.len());
+    for one in found {
+        let Resolved::Ready { connection, access, missing } = one else { return Ok(None) };
+        views.push(view(connection, access, missing));
+    }
+    if question.several {
+        let results = views.into_iter().map(|(credential, connection)| OneReady {
+            provider: connection.provider,
+            credential,
+            connection,
+        });
+        return json(StatusCode::OK, &AllReadyAnswer { status: "ready", results: results.collect() })
+            .map(Some);
+    }
+    let Some((credential, connection)) = views.pop() else { return Err(Problem::internal()) };
+    json(StatusCode::OK, &ReadyAnswer { status: "ready", credential, connection }).map(Some)
+}
+
+fn view<'a>(
+    connection: &'a Connection,
+    access: &'a Access,
+    missing: &'a Scopes,
+) -> (CredentialView<'a>, HeldView<'a>) {
+    let credential = CredentialView {
+        kind: "oauth2",
+        access_token: access.token.expose(),
+        token_type: &access.token_type,
+        expires_at: connection.access_expires_at,
+        scopes: &connection.granted,
+        missing_scopes: missing,
+    };
+    let connection = HeldView {
+        id: connection.id,
+        provider: connection.provider.as_str(),
+        account: connection.into(),
+        generation: connection.generation,
+    };
+    (credential, connection)
+}
+
+/// One need as a question to the user.
+pub(super) fn prepare(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    need: &Wanted,
+    existing: Option<&Connection>,
+) -> Prepared {
+    let asked = connect::Question {
+        server: caller.server().id.clone(),
+        owner: owner.clone(),
+        provider: need.provider.clone(),
+        scopes: need.scopes.clone(),
+        legacy: question.client.era() == consentry_elicitation::Era::Legacy,
+        client_ref: question.client_ref.clone(),
+        client_name: question.client_name.clone(),
+        message: question.message.clone(),
+    };
+    asked.prepare(&caller.app, existing)
+}
+
+/// Asks the user; one call counts once against the user's pace, and only when it asks something new.
+async fn ask(caller: &Caller, owner: &Subject, prepared: Vec<Prepared>) -> Result<Vec<Elicitation>, Problem> {
+    let mut asked = Vec::with_capacity(prepared.len());
+    let mut counted = false;
+    for question in &prepared {
+        if let Some(open) = connect::asked_before(&caller.app, question).await? {
+            asked.push(open);
+            continue;
+        }
+        if !std::mem::replace(&mut counted, true) {
+            caller.pace.check(&caller.server().id, owner)?;
+        }
+        asked.push(connect::ask(&caller.app, question).await?.elicitation);
+    }
+    Ok(asked)
+}
+
+/// The sealed state of a first round, for a client that will send it back.
+pub(super) fn state(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    asked: &[Elicitation],
+) -> Option<String> {
+    if !question.client.may_be_asked_again() {
+        return None;
+    }
+    let expires_at = asked.iter().map(|one| one.expires_at).min()?;
+    let ids = asked.iter().map(|one| one.id).collect();
+    let state = RequestState { binding: binding(owner, question), waited: 0, expires_at, ids };
+    Some(state.seal(&caller.app.vault, &caller.server().id))
+}
