@@ -5,11 +5,13 @@
 //! environment or a settings file.
 
 mod check;
+mod document;
 mod environment;
 mod findings;
 mod first_key;
 mod load;
 mod network;
+mod notes;
 mod raw;
 mod secret_source;
 #[cfg(test)]
@@ -21,11 +23,13 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use url::Url;
 
 pub use self::{
+    document::document,
     environment::Environment,
     findings::ConfigError,
-    first_key::{FirstKey, first_key},
+    first_key::{FirstKey, first_key, sqlite_file},
     load::{DEFAULTS, load},
     network::NotANetwork,
+    notes::notes,
 };
 use crate::{
     elicitation::{ProviderId, ServerId},

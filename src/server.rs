@@ -9,6 +9,7 @@ use std::{net::SocketAddr, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 pub use self::build::BuildError;
+pub(crate) use self::build::{assemble, outbound};
 use crate::{
     app::App,
     listen::{Listener, Stop, Tls, observed, operations},

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     random::Random,
+    secret::Secret,
     vault::{Key, KeyId},
 };
 
@@ -68,7 +69,7 @@ fn make(layers: &Layers, random: Random, findings: &mut Findings) -> Option<Firs
     // that the file is missing.
     let url =
         layers.table.get("database").and_then(|database| database.get("url")).and_then(toml::Value::as_str);
-    let Some(database) = url.and_then(sqlite_file) else { return Some(FirstKey::NotNeeded) };
+    let Some(database) = url.and_then(file_of) else { return Some(FirstKey::NotNeeded) };
     if database.exists() {
         let (database, file) = (database.display(), file.display());
         findings.refuse(at, format!("name the file {file}, which is missing, but the database {database} exists: give its key back"));
@@ -91,7 +92,11 @@ fn write(file: &Path, id: KeyId, random: Random) -> std::io::Result<()> {
 }
 
 /// The file of a `sqlite:` URL.
-fn sqlite_file(url: &str) -> Option<PathBuf> {
+pub fn sqlite_file(url: &Secret) -> Option<PathBuf> {
+    file_of(url.expose())
+}
+
+fn file_of(url: &str) -> Option<PathBuf> {
     let rest = url.strip_prefix("sqlite:")?;
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     let path = rest.split('?').next().unwrap_or_default();

@@ -68,39 +68,48 @@ impl Server {
     ///
     /// # Errors
     /// [`BuildError`].
-    pub async fn build(mut settings: Settings, clock: Clock) -> Result<Self, BuildError> {
-        let random = Random;
-        let vault = Vault::new(std::mem::take(&mut settings.keys), random)?;
-        let metrics = Metrics::new();
-        metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
-        let outbound = outbound(&settings, &metrics, &clock)?;
-        let store = open(&settings, &vault).await?;
-        let identity = Identity::new(
-            settings.authorization_servers.clone(),
-            outbound.clone(),
-            vault.clone(),
-            clock.clone(),
-            random,
-            settings.public_url.clone(),
-        );
-        let providers = Providers::new(settings.providers.clone(), outbound, clock.clone());
+    pub async fn build(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
+        // Taken first: an address in use should not cost a migration.
         let (public, internal, tls) = bind(&settings)?;
-        probe(&settings, &identity, &clock).await?;
         let drain = settings.listen.drain;
-        let app = App::new(Parts {
-            settings,
-            store,
-            vault,
-            clock,
-            random,
-            identity,
-            providers,
-            metrics,
-            tasks: TaskTracker::new(),
-            shutdown: CancellationToken::new(),
-        });
+        let app = assemble(settings, clock).await?;
+        probe(&app).await?;
         Ok(Self { app, public, internal, tls, drain })
     }
+}
+
+/// Everything but the listeners, for the server and for commands that do what it does.
+///
+/// # Errors
+/// [`BuildError`].
+pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App, BuildError> {
+    let random = Random;
+    let vault = Vault::new(std::mem::take(&mut settings.keys), random)?;
+    let metrics = Metrics::new();
+    metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
+    let outbound = outbound(&settings, &metrics, &clock)?;
+    let store = open(&settings, &vault).await?;
+    let identity = Identity::new(
+        settings.authorization_servers.clone(),
+        outbound.clone(),
+        vault.clone(),
+        clock.clone(),
+        random,
+        settings.public_url.clone(),
+    );
+    let providers = Providers::new(settings.providers.clone(), outbound, clock.clone());
+    Ok(App::new(Parts {
+        settings,
+        store,
+        vault,
+        clock,
+        random,
+        identity,
+        providers,
+        metrics,
+        tasks: TaskTracker::new(),
+        shutdown: CancellationToken::new(),
+    }))
 }
 
 /// The one client of outgoing calls.
@@ -191,11 +200,11 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// What waiting does not mend stops the start; what cannot be reached is logged.
-async fn probe(settings: &Settings, identity: &Identity, clock: &Clock) -> Result<(), BuildError> {
-    let asked = settings.authorization_servers.iter().map(|server| async {
+async fn probe(app: &App) -> Result<(), BuildError> {
+    let asked = app.settings.authorization_servers.iter().map(|server| async {
         let answer = tokio::select! {
-            answer = identity.probe(&server.id) => answer.map(|_| ()),
-            () = clock.sleep(PROBE) => Err(IdentityError::Unreachable("no answer in time")),
+            answer = app.identity.probe(&server.id) => answer.map(|_| ()),
+            () = app.clock.sleep(PROBE) => Err(IdentityError::Unreachable("no answer in time")),
         };
         match answer {
             Ok(()) => Ok(()),

@@ -1,0 +1,188 @@
+//! `consentry doctor`: looks at everything that the configuration names, live. Changes nothing.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Context, output::CliError, providers::redirect_uris};
+use crate::{
+    clock::Clock,
+    config::{self, Settings, notes},
+    identity::{Identity, IdentityError},
+    outbound::Outbound,
+    provider::Providers,
+    random::Random,
+    server,
+    store::{ConnectionFilter, Store, StoreError},
+    telemetry::Metrics,
+    vault::Vault,
+};
+
+/// What was found of one thing.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: String,
+    state: State,
+    detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Good,
+    Note,
+    Bad,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, what: impl Into<String>, state: State, detail: impl Into<String>) {
+        self.0.push(Finding { what: what.into(), state, detail: detail.into() });
+    }
+}
+
+pub(super) async fn run(context: &Context) -> Result<(), CliError> {
+    let mut settings = context.settings()?;
+    let clock = Clock::system();
+    let vault = Vault::new(std::mem::take(&mut settings.keys), Random).map_err(CliError::failed)?;
+    let outbound = server::outbound(&settings, &Metrics::new(), &clock).map_err(CliError::failed)?;
+    let mut findings = Findings::default();
+    findings.add("configuration", State::Good, "can be used");
+    for note in notes(&settings) {
+        findings.add("configuration", State::Note, note);
+    }
+    database(&settings, &vault, &mut findings).await;
+    authorization_servers(&settings, &vault, &outbound, &clock, &mut findings).await;
+    providers(&settings, &outbound, &clock, &mut findings).await;
+    public_url(&settings, &outbound, &mut findings).await;
+    tell(context, &findings.0)
+}
+
+fn tell(context: &Context, findings: &[Finding]) -> Result<(), CliError> {
+    let good = !findings.iter().any(|finding| finding.state == State::Bad);
+    let lines = findings.iter().map(|finding| {
+        let state = match finding.state {
+            State::Good => "good",
+            State::Note => "note",
+            State::Bad => "BAD ",
+        };
+        format!("{state}  {}: {}", finding.what, finding.detail)
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    context.out.say(&json!({ "ok": good, "findings": findings }), &text)?;
+    if good { Ok(()) } else { Err(CliError::Told) }
+}
+
+async fn database(settings: &Settings, vault: &Vault, findings: &mut Findings) {
+    // Opening would make the file.
+    if config::sqlite_file(&settings.database.url).is_some_and(|file| !file.exists()) {
+        findings.add("database", State::Note, "does not exist yet; `consentry serve` makes it");
+        return;
+    }
+    let store = match Store::open(&settings.database.url, 2).await {
+        Ok(store) => store,
+        Err(error) => return findings.add("database", State::Bad, error.to_string()),
+    };
+    match store.is_migrated().await {
+        Ok(true) => {
+            findings.add("database", State::Good, "answers, and its schema is this program's");
+            keys(&store, vault, findings).await;
+        }
+        Ok(false) | Err(StoreError::Refused(_)) => {
+            findings.add(
+                "database",
+                State::Note,
+                "answers, but its schema is behind; run `consentry migrate`",
+            );
+        }
+        Err(error) => findings.add("database", State::Bad, error.to_string()),
+    }
+    store.shut_down().await;
+}
+
+async fn keys(store: &Store, vault: &Vault, findings: &mut Findings) {
+    let newest = vault.current_key();
+    let stored = match store.connections(ConnectionFilter::default(), 1).await {
+        Ok(stored) => stored,
+        Err(error) => return findings.add("keys", State::Bad, error.to_string()),
+    };
+    let Some(connection) = stored.first() else {
+        return findings.add("keys", State::Good, format!("{newest} seals; nothing is sealed yet"));
+    };
+    match crate::credential::open_access(vault, connection) {
+        Ok(_) => findings.add("keys", State::Good, format!("{newest} seals, and a stored credential opens")),
+        Err(error) => findings.add("keys", State::Bad, format!("a stored credential does not open: {error}")),
+    }
+}
+
+async fn authorization_servers(
+    settings: &Settings,
+    vault: &Vault,
+    outbound: &Outbound,
+    clock: &Clock,
+    findings: &mut Findings,
+) {
+    let identity = Identity::new(
+        settings.authorization_servers.clone(),
+        outbound.clone(),
+        vault.clone(),
+        clock.clone(),
+        Random,
+        settings.public_url.clone(),
+    );
+    for server in &settings.authorization_servers {
+        let what = format!("authorization server {}", server.id);
+        match identity.probe(&server.id).await {
+            Ok(_) => {
+                let uri = settings.public_url.join(&format!("/sign-in/callback/{}", server.id));
+                findings.add(
+                    what,
+                    State::Good,
+                    format!("its metadata and keys can be used; redirect URI {uri}"),
+                );
+            }
+            Err(error @ IdentityError::PairwiseOnly) => {
+                findings.add(
+                    what,
+                    State::Bad,
+                    format!("{error}; name a claim that is the same for all clients"),
+                );
+            }
+            Err(error) => findings.add(what, State::Bad, error.to_string()),
+        }
+    }
+}
+
+async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, findings: &mut Findings) {
+    let providers = Providers::new(settings.providers.clone(), outbound.clone(), clock.clone());
+    for provider in providers.iter() {
+        let what = format!("provider {}", provider.id);
+        match providers.endpoints(provider).await {
+            Ok(endpoints) => {
+                let host = endpoints.authorization.host_str().unwrap_or_default();
+                let uris = redirect_uris(settings, provider).join(", ");
+                findings.add(&what, State::Good, format!("leaves for {host}; redirect URIs {uris}"));
+                if provider.pkce && endpoints.s256 == Some(false) {
+                    findings.add(
+                        what,
+                        State::Bad,
+                        "does not take PKCE with S256; only `pkce = false` lets it be used",
+                    );
+                }
+            }
+            Err(error) => findings.add(what, State::Bad, error.to_string()),
+        }
+    }
+}
+
+/// Whether the public URL leads to a Consentry. It may not run yet, so that is a note.
+async fn public_url(settings: &Settings, outbound: &Outbound, findings: &mut Findings) {
+    let Ok(url) = url::Url::parse(&settings.public_url.join("/livez")) else { return };
+    let (state, detail) = match outbound.get_json(&url, None).await {
+        Ok(answer) if answer.status.is_success() => (State::Good, "leads to a running server".to_owned()),
+        Ok(answer) => (State::Note, format!("answers {} for /livez", answer.status.as_u16())),
+        Err(error) => (State::Note, format!("cannot be reached from here: {error}")),
+    };
+    findings.add("public URL", state, detail);
+}

@@ -1,0 +1,129 @@
+//! `consentry elicitations`: what users have been asked.
+
+use serde_json::{Value, json};
+
+use super::{
+    Context,
+    output::{CliError, table},
+};
+use crate::{
+    clock::{Clock, Millis},
+    elicitation::{Elicitation, ElicitationId, ServerId, State},
+    store::Store,
+};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// The newest.
+    List {
+        /// Of this MCP server.
+        #[arg(long)]
+        server: Option<String>,
+        /// In this state as stored: pending, authorizing, completed, declined, cancelled, expired, failed.
+        #[arg(long)]
+        state: Option<String>,
+        /// At most so many.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// One.
+    Show {
+        /// Its id.
+        id: String,
+    },
+    /// Close an open one; its MCP server is told.
+    Cancel {
+        /// Its id.
+        id: String,
+    },
+}
+
+pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
+    let settings = context.settings()?;
+    let store =
+        Store::open(&settings.database.url, settings.database.connections).await.map_err(CliError::failed)?;
+    let now = Clock::system().now();
+    let done = match command {
+        Command::List { server, state, limit } => list(context, &store, now, server, state, limit).await,
+        Command::Show { id } => show(context, &store, now, &id).await,
+        Command::Cancel { id } => cancel(context, &store, now, &id).await,
+    };
+    store.shut_down().await;
+    done
+}
+
+async fn list(
+    context: &Context,
+    store: &Store,
+    now: Millis,
+    server: Option<String>,
+    state: Option<String>,
+    limit: u32,
+) -> Result<(), CliError> {
+    let wrong = |what: &str| CliError::Usage(format!("no such {what}"));
+    let server = server.map(|id| id.parse::<ServerId>()).transpose().map_err(|_| wrong("server"))?;
+    let state = state.map(|state| state.parse::<State>()).transpose().map_err(|_| wrong("state"))?;
+    let found = store.elicitations(server.as_ref(), state, limit).await.map_err(CliError::failed)?;
+    let values: Vec<Value> = found.iter().map(|one| value(one, now)).collect();
+    let rows: Vec<[String; 5]> = found.iter().map(|one| row(one, now)).collect();
+    let text = table(["id", "state", "server", "provider", "made"], &rows);
+    context.out.say(&json!({ "elicitations": values }), &text)
+}
+
+async fn find(store: &Store, id: &str) -> Result<Elicitation, CliError> {
+    let unknown = || CliError::failed("there is no such elicitation");
+    let id: ElicitationId = id.parse().map_err(|_| unknown())?;
+    store.elicitation(id).await.map_err(CliError::failed)?.ok_or_else(unknown)
+}
+
+async fn show(context: &Context, store: &Store, now: Millis, id: &str) -> Result<(), CliError> {
+    let found = find(store, id).await?;
+    let text = format!(
+        "{}\nstate     {}{}\nserver    {}\nsubject   {} at {}\nprovider  {}\nscopes    {}\nmade      {}\nexpires   {}",
+        found.id,
+        found.state(now).as_str(),
+        found.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default(),
+        found.server,
+        found.owner.sub,
+        found.owner.issuer,
+        found.provider,
+        found.scopes.to_text(),
+        found.created_at.rfc3339(),
+        found.expires_at.rfc3339(),
+    );
+    context.out.say(&value(&found, now), &text)
+}
+
+async fn cancel(context: &Context, store: &Store, now: Millis, id: &str) -> Result<(), CliError> {
+    let found = find(store, id).await?;
+    let closed = store.close(&found, State::Cancelled, "cancelled_by_operator", now).await;
+    if !closed.map_err(CliError::failed)? {
+        return Err(CliError::failed("it is closed already"));
+    }
+    context.out.say(&json!({ "ok": true, "id": id, "state": "cancelled" }), "Cancelled.")
+}
+
+fn row(one: &Elicitation, now: Millis) -> [String; 5] {
+    [
+        one.id.to_string(),
+        one.state(now).as_str().to_owned(),
+        one.server.to_string(),
+        one.provider.to_string(),
+        one.created_at.rfc3339(),
+    ]
+}
+
+fn value(one: &Elicitation, now: Millis) -> Value {
+    json!({
+        "id": one.id.to_string(),
+        "state": one.state(now).as_str(),
+        "reason": one.reason,
+        "server": one.server.as_str(),
+        "subject": { "issuer": one.owner.issuer, "sub": one.owner.sub },
+        "provider": one.provider.as_str(),
+        "scopes": one.scopes.to_vec(),
+        "created_at": one.created_at.rfc3339(),
+        "expires_at": one.expires_at.rfc3339(),
+        "closed_at": one.closed_at.map(Millis::rfc3339),
+    })
+}
