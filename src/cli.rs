@@ -60,6 +60,8 @@ enum Command {
     /// What users have been asked.
     #[command(subcommand)]
     Elicitations(elicitations::Command),
+    /// The description of the API (OpenAPI 3.1), as JSON.
+    Openapi,
     /// What is running.
     Version,
     /// Whether the server of this configuration is alive; for a container's health check.
@@ -111,6 +113,7 @@ fn dispatch(context: &Context, command: Command) -> Result<(), CliError> {
         Command::Providers(command) => providers::run(context, &command),
         Command::Connections(command) => process::wait_for(connections::run(context, command)),
         Command::Elicitations(command) => process::wait_for(elicitations::run(context, command)),
+        Command::Openapi => documents::openapi(context),
         Command::Version => version(context),
         Command::Health => process::wait_for(health::run(context)),
         Command::Document(command) => documents::run(context, &command),

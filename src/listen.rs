@@ -7,7 +7,6 @@
 //! What it must never do: look at a request beyond its version, or log what a client sent.
 
 mod connection;
-mod operations;
 mod patience;
 mod requests;
 #[cfg(test)]
@@ -30,7 +29,6 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
-    operations::operations,
     requests::observed,
     tls::{Tls, TlsError},
 };

@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 pub use self::build::BuildError;
 pub(crate) use self::build::{assemble, outbound};
 use crate::{
+    api,
     app::App,
-    listen::{Listener, Stop, Tls, observed, operations},
+    listen::{Listener, Stop, Tls, observed},
     web, workers,
 };
 
@@ -84,7 +85,7 @@ impl Server {
             public.serve(observed(web::router(app.clone()), &app.metrics, "public"), browsers.clone()),
         );
         let serving_callers = tokio::spawn(
-            internal.serve(observed(operations(app.clone()), &app.metrics, "internal"), callers.clone()),
+            internal.serve(observed(api::router(app.clone()), &app.metrics, "internal"), callers.clone()),
         );
 
         shutdown.cancelled().await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Context, output::CliError};
-use crate::{config, telemetry};
+use crate::{api, config, telemetry};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -19,4 +19,11 @@ pub(super) fn run(context: &Context, command: &Command) -> Result<(), CliError> 
         Command::Metrics => telemetry::document(),
     };
     context.out.say(&json!({ "text": text }), &text)
+}
+
+/// `consentry openapi`.
+pub(super) fn openapi(context: &Context) -> Result<(), CliError> {
+    let description = api::openapi();
+    let text = description.to_pretty_json().map_err(CliError::failed)?;
+    context.out.say(&description, &text)
 }

@@ -79,7 +79,7 @@ async fn a_drain_waits_for_an_exchange_and_tells_that_it_is_not_ready() {
     shutdown.cancel();
     app.shutdown.cancelled().await;
     let ready = get(internal, "/readyz").await;
-    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("\"draining\":true"), "{ready}");
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.contains("\"accepting\":false"), "{ready}");
     assert!(!running.is_finished());
     exchange.cancel();
     assert_eq!(running.await.unwrap(), Ended::Drained);
