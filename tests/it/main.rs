@@ -7,4 +7,6 @@
 #[macro_use]
 mod engine;
 mod contract;
+mod flow;
 mod tidy;
+mod world;

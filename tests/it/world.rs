@@ -1,0 +1,337 @@
+//! A whole world for a test: the real server on real ports, an authorization server and two third parties that are
+//! strict, MCP servers that call the API, browsers with cookies. Everybody has a host of their own, so that cookies stay
+//! apart and redirects are cross-site, as in life.
+//!
+//! Time stands still until [`World::advance`]. Dropping a world stops the server and fails the test when a task is
+//! left or one has panicked.
+//!
+//! ```text
+//! let world = World::start(db).await;
+//! let link = world.api("files").asks("alice", FILES).await;
+//! let mut alice = world.browser();
+//! alice.opens(&link.url).await.is("sign-in");
+//! alice.signs_in("alice").await.is("ready");
+//! alice.connects("octocat").await.is("connected");
+//! ```
+
+mod api;
+mod browser;
+mod html;
+mod jar;
+mod page;
+mod story;
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Once,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use consentry::{
+    clock::Clock,
+    config::{self, Environment, Settings},
+    random::Random,
+    server::{BuildError, Ended, Server},
+    vault::{Key, KeyId},
+};
+use consentry_fakes::{AuthorizationServer, Client, Listen, Provider};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::{api::Api, browser::Browser};
+use crate::engine::Database;
+
+/// The MCP servers. They are tenants of one owner.
+pub(crate) const SERVERS: [&str; 2] = ["files", "notes"];
+/// The authorization server's id.
+pub(crate) const ID: &str = "example-id";
+/// The third party that most tests connect.
+pub(crate) const FILES: &str = "example-files";
+/// Another third party.
+pub(crate) const NOTES: &str = "example-notes";
+
+/// How long a stop may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Tries to find two free ports.
+const TRIES: usize = 20;
+/// Tasks that have panicked in this process.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+/// A running world.
+pub(crate) struct World {
+    /// Consentry's clock; [`World::advance`] moves everybody's.
+    pub(crate) clock: Clock,
+    /// Where browsers come: `http://localhost:{port}`.
+    pub(crate) public_url: String,
+    /// Where MCP servers come.
+    pub(crate) internal_url: String,
+    /// "Example ID", with the people alice and bob.
+    pub(crate) id: AuthorizationServer,
+    /// "Example Files", with the accounts octocat and hubot.
+    pub(crate) files: Provider,
+    /// "Example Notes", with the same.
+    pub(crate) notes: Provider,
+    /// Consentry's database, for the little that cannot be seen at the borders.
+    pub(crate) database: Database,
+    running: Running,
+    client: reqwest::Client,
+    keys: [String; 2],
+    panics_before: usize,
+    _directory: TempDir,
+}
+
+struct Running {
+    stop: CancellationToken,
+    task: Option<JoinHandle<Ended>>,
+}
+
+impl World {
+    /// Starts everybody on this database, with Consentry's default settings.
+    pub(crate) async fn start(database: Database) -> Self {
+        Self::start_with(database, |_| ()).await
+    }
+
+    /// The same, with settings of the test's own.
+    pub(crate) async fn start_with(database: Database, change: impl Fn(&mut Settings)) -> Self {
+        watch_panics();
+        let at = |last| Listen::on(Ipv4Addr::new(127, 0, 0, last));
+        let id = AuthorizationServer::start(at(2)).await.unwrap();
+        let files = Provider::start(at(3)).await.unwrap();
+        let notes = Provider::named("Example Notes", at(4)).await.unwrap();
+        let clock = Clock::manual();
+        let plan = Plan {
+            directory: tempfile::tempdir().unwrap(),
+            database: database.url.expose().to_owned(),
+            id: id.base_url().to_owned(),
+            files: files.base_url().to_owned(),
+            notes: notes.base_url().to_owned(),
+            secret: Random.secret().expose().to_owned(),
+            keys: [Random.secret().expose().to_owned(), Random.secret().expose().to_owned()],
+        };
+        plan.write_key();
+        let (server, public_url) = plan.build(&clock, change).await;
+        plan.register(&public_url, &id, &files, &notes);
+        let client = client(server.public_addr());
+        let internal_url = format!("http://{}", server.internal_addr());
+        let stop = CancellationToken::new();
+        let task = Some(tokio::spawn(server.run(stop.clone())));
+        let Plan { directory, keys, .. } = plan;
+        Self {
+            clock,
+            public_url,
+            internal_url,
+            id,
+            files,
+            notes,
+            database,
+            running: Running { stop, task },
+            client,
+            keys,
+            panics_before: PANICS.load(Ordering::SeqCst),
+            _directory: directory,
+        }
+    }
+
+    /// A caller of the API: one of [`SERVERS`].
+    #[track_caller]
+    pub(crate) fn api(&self, server: &str) -> Api {
+        let which = SERVERS.iter().position(|known| *known == server).expect("an MCP server of this world");
+        let base = self.internal_url.clone();
+        Api::new(self.client.clone(), base, self.keys[which].clone(), self.id.base_url().to_owned())
+    }
+
+    /// A browser with no cookies.
+    pub(crate) fn browser(&self) -> Browser {
+        Browser::new(self.client.clone(), self.clock.clone())
+    }
+
+    /// Moves everybody's clock.
+    pub(crate) fn advance(&self, span: Duration) {
+        for fake in [self.id.clock(), self.files.clock(), self.notes.clock()] {
+            fake.advance(span);
+        }
+        self.clock.advance(span);
+    }
+
+    /// Codes that the third parties have given tokens for. The judge of most attacks: what was not redeemed was not
+    /// stolen.
+    pub(crate) fn redeemed(&self) -> usize {
+        [&self.files, &self.notes]
+            .iter()
+            .flat_map(|provider| provider.token_log())
+            .filter(|request| request.accepted && request.code.is_some())
+            .count()
+    }
+
+    /// Waits for what happens by itself, such as a round of the sweeper.
+    pub(crate) async fn until<F: Future<Output = bool>>(&self, mut is_so: impl FnMut() -> F) {
+        let waiting = async {
+            while !is_so().await {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.expect("it happens");
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.running.stop.cancel();
+        let task = self.running.task.take();
+        if std::thread::panicking() {
+            return;
+        }
+        let ended = tokio::task::block_in_place(|| {
+            let stopping = async { tokio::time::timeout(PATIENCE, task.expect("it runs")).await };
+            tokio::runtime::Handle::current().block_on(stopping)
+        });
+        match ended {
+            Ok(ended) => assert_eq!(ended.expect("the server did not panic"), Ended::Drained),
+            Err(_) => panic!("a task of the server is left"),
+        }
+        assert_eq!(PANICS.load(Ordering::SeqCst), self.panics_before, "a task has panicked");
+    }
+}
+
+/// Counts panics on the runtime's threads, where nobody else would notice. (A test's own thread bears its name.)
+fn watch_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let former = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().name().is_some_and(|name| name.starts_with("tokio-")) {
+                PANICS.fetch_add(1, Ordering::SeqCst);
+            }
+            former(panic);
+        }));
+    });
+}
+
+/// A client that does only what it is told: no redirects, no cookies, `localhost` where the test's server is.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a browser or an MCP server calls Consentry; its own client is for others"
+)]
+fn client(public: SocketAddr) -> reqwest::Client {
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .resolve("localhost", public)
+        .timeout(Duration::from_secs(60))
+        .build()
+        .unwrap()
+}
+
+/// What the settings are made of.
+struct Plan {
+    directory: TempDir,
+    database: String,
+    id: String,
+    files: String,
+    notes: String,
+    /// Consentry's client secret everywhere; each party knows only its own registration.
+    secret: String,
+    keys: [String; 2],
+}
+
+impl Plan {
+    fn write_key(&self) {
+        let (_, text) = Key::generate(KeyId::new("test").unwrap(), &Random);
+        fs::write(self.directory.path().join("consentry.key"), text.expose()).unwrap();
+    }
+
+    /// The public URL stands in the settings, which come before the port: one is chosen, and another when somebody
+    /// has it. Below those that the system gives to callers.
+    async fn build(&self, clock: &Clock, change: impl Fn(&mut Settings)) -> (Server, String) {
+        for _ in 0..TRIES {
+            let port = 10_000 + Random.below(20_000);
+            let public_url = format!("http://localhost:{port}");
+            let file = self.directory.path().join("consentry.toml");
+            fs::write(&file, self.settings(&public_url, port)).unwrap();
+            let mut settings = config::load(Some(&file), &Environment::default()).unwrap();
+            change(&mut settings);
+            match Server::build(settings, clock.clone()).await {
+                Ok(server) => return (server, public_url),
+                Err(BuildError::Listen(..)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        panic!("no port is free");
+    }
+
+    fn register(&self, public_url: &str, id: &AuthorizationServer, files: &Provider, notes: &Provider) {
+        let client = || Client::basic("consentry", &self.secret).name("Consentry");
+        id.register(client().redirect_uri(format!("{public_url}/sign-in/callback/{ID}")));
+        for (provider, name) in [(files, FILES), (notes, NOTES)] {
+            let uris = SERVERS.map(|server| format!("{public_url}/callback/{server}/{name}"));
+            provider.register(uris.into_iter().fold(client(), Client::redirect_uri));
+        }
+    }
+
+    fn settings(&self, public_url: &str, port: u64) -> String {
+        let Self { database, id, files, notes, secret, keys, .. } = self;
+        let directory = self.directory.path().display();
+        let server = |name: &str, key: &str| {
+            format!(
+                r#"
+[[mcp_servers]]
+id = "{name}"
+name = "The {name} tools"
+resource = "https://{name}.example/mcp"
+authorization_server = "{ID}"
+api_keys = [{{ value = "{key}" }}]
+providers = ["{FILES}", "{NOTES}"]
+"#
+            )
+        };
+        let provider = |provider: &str, name: &str, url: &str| {
+            format!(
+                r#"
+[[providers]]
+id = "{provider}"
+name = "{name}"
+issuer = "{url}"
+client_id = "consentry"
+client_secret = {{ value = "{secret}" }}
+scopes = ["files.read"]
+allowed_scopes = ["files.read", "files.write", "profile"]
+scope_words = {{ "files.read" = "See the names of your files" }}
+probe = {{ url = "{url}/me", id = "id", label = "login" }}
+"#
+            )
+        };
+        let servers = [server(SERVERS[0], &keys[0]), server(SERVERS[1], &keys[1])].concat();
+        let providers =
+            [provider(FILES, "Example Files", files), provider(NOTES, "Example Notes", notes)].concat();
+        format!(
+            r#"public_url = "{public_url}"
+
+[listen]
+public = "127.0.0.1:{port}"
+internal = "127.0.0.1:0"
+
+[database]
+url = {{ value = '{database}' }}
+
+[encryption]
+keys = [{{ id = "test", file = '{directory}/consentry.key' }}]
+
+[limits]
+requests_per_minute = 100000
+elicitations_per_minute = 10000
+
+[[authorization_servers]]
+id = "{ID}"
+name = "Example ID"
+issuer = "{id}"
+client_id = "consentry"
+client_secret = {{ value = "{secret}" }}
+{servers}{providers}"#
+        )
+    }
+}
