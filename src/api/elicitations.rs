@@ -24,7 +24,7 @@ use crate::{
 use super::{
     answer::json,
     auth::Caller,
-    input::{Body, Id, NoBody, NoQuery, Query, one},
+    input::{Body, Id, NoBody, NoQuery, Object, Query, one},
     links::{AskedViews, asks},
     problem::{Code, Problem, ProblemBody},
     question::{ClientBody, Question, QuestionBody, WAIT_SECONDS_MAX},
@@ -54,7 +54,8 @@ pub(super) struct ResponseBody {
     /// The answer.
     action: Action,
     /// The client, for the words of the answer to `error`; a call of a tool when left out.
-    client: Option<ClientBody>,
+    #[schema(value_type = Option<ClientBody>)]
+    client: Option<Object<ClientBody>>,
 }
 
 /// An answer of an MCP client.
@@ -291,6 +292,7 @@ pub(super) async fn respond(
     body: Body<ResponseBody>,
 ) -> Result<Response, Problem> {
     let ResponseBody { action, client } = body.value;
+    let client = client.map(|client| client.0);
     if let Some(client) = &client {
         client.check_lengths()?;
     }

@@ -3,14 +3,17 @@
 //! What is unknown or given twice is refused, never passed over (R52). What it must never do: repeat more of a request
 //! than the name of a field.
 
-use std::{str::FromStr, time::Duration};
+use std::{fmt, marker::PhantomData, str::FromStr, time::Duration};
 
 use axum::{
     body::{Bytes, to_bytes},
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
     http::{HeaderMap, header, request::Parts},
 };
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::error::Category;
 
 use super::{
@@ -95,10 +98,33 @@ async fn read(request: Request, api: &Api) -> Result<Bytes, Problem> {
     }
 }
 
-/// Reads a whole JSON document.
+/// A JSON object, and no list of its values, which serde would take for a struct as well.
+pub(super) struct Object<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+            }
+        }
+
+        from.deserialize_map(Fields(PhantomData))
+    }
+}
+
+/// Reads a whole JSON document, which is an object.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json)
+    let Object(value) = serde_path_to_error::deserialize(&mut json)
         .map_err(|error| refused(&error.path().to_string(), error.inner()))?;
     json.end().map_err(|error| refused("", &error))?;
     Ok(value)
@@ -111,6 +137,9 @@ fn refused(path: &str, error: &serde_json::Error) -> Problem {
             return Problem::new(Code::MalformedBody, "The body is not one JSON document in UTF-8.");
         }
         Category::Data => {}
+    }
+    if path == "." && !error.to_string().starts_with("missing field") {
+        return Problem::new(Code::InvalidField, "The body is not an object.");
     }
     let words = error.to_string();
     let named = || words.split('`').nth(1).unwrap_or_default();

@@ -8,6 +8,7 @@ use crate::{credential::Wanted, elicitation::ProviderId, scope::Scopes, secret::
 
 use super::{
     auth::Caller,
+    input::Object,
     problem::{Code, Problem},
     subject::{NamedSubject, Who},
 };
@@ -38,15 +39,18 @@ pub(super) struct QuestionBody {
     /// What the tool needs of it, within its `allowed_scopes`; the provider's `scopes` when left out.
     scopes: Option<Vec<String>>,
     /// Several providers at once, up to 8, each named once; instead of `provider` and `scopes`.
-    requests: Option<Vec<NeedBody>>,
+    #[schema(value_type = Option<Vec<NeedBody>>, min_items = 1, max_items = 8)]
+    requests: Option<Vec<Object<NeedBody>>>,
     /// The user, whom the MCP server has verified; or `subject_token`.
-    subject: Option<NamedSubject>,
+    #[schema(value_type = Option<NamedSubject>)]
+    subject: Option<Object<NamedSubject>>,
     /// The user's access token for the MCP server, to be verified here; or `subject`.
     #[schema(value_type = Option<String>, format = Password)]
     subject_token: Option<Secret>,
     /// The MCP client whose call is being answered. Without it the answer is made for a legacy client that declared
     /// nothing.
-    client: Option<ClientBody>,
+    #[schema(value_type = Option<ClientBody>)]
+    client: Option<Object<ClientBody>>,
     /// Why, in words for the user: plain text, up to 1000 characters.
     #[schema(max_length = 1000)]
     message: Option<String>,
@@ -120,7 +124,7 @@ pub(super) struct Question {
 impl QuestionBody {
     /// Checks everything that needs nobody to be asked.
     pub(super) fn check(self, caller: &Caller) -> Result<(Question, Who), Problem> {
-        let who = Who::new(caller, self.subject, self.subject_token)?;
+        let who = Who::new(caller, self.subject.map(|subject| subject.0), self.subject_token)?;
         let wait_seconds = self.wait_seconds.unwrap_or(0);
         if wait_seconds > WAIT_SECONDS_MAX {
             return Err(Problem::invalid_field("wait_seconds", "At most 50 seconds."));
@@ -140,7 +144,7 @@ impl QuestionBody {
                 return Err(Problem::invalid_field("requests", what));
             }
         };
-        let client = self.client.unwrap_or_else(ClientBody::unknown);
+        let client = self.client.map_or_else(ClientBody::unknown, |client| client.0);
         client.check_lengths()?;
         let question = Question {
             needs,
@@ -218,12 +222,12 @@ impl ClientBody {
     }
 }
 
-fn needs(caller: &Caller, requests: Vec<NeedBody>) -> Result<Vec<Wanted>, Problem> {
+fn needs(caller: &Caller, requests: Vec<Object<NeedBody>>) -> Result<Vec<Wanted>, Problem> {
     if !(1..=REQUESTS_MAX).contains(&requests.len()) {
         return Err(Problem::invalid_field("requests", "1 to 8 providers."));
     }
     let mut needs: Vec<Wanted> = Vec::with_capacity(requests.len());
-    for (index, request) in requests.into_iter().enumerate() {
+    for (index, Object(request)) in requests.into_iter().enumerate() {
         let prefix = format!("requests[{index}].");
         let need = need(caller, &prefix, &request.provider, request.scopes)?;
         if needs.iter().any(|before| before.provider == need.provider) {

@@ -9,7 +9,7 @@ use crate::{
     clock::Millis,
     connect,
     connection::{Connection, ConnectionId},
-    elicitation::{Elicitation, ElicitationId},
+    elicitation::{Elicitation, ElicitationId, State},
     scope::Scopes,
     subject::Subject,
 };
@@ -108,16 +108,18 @@ pub(super) struct ElicitationView<'a> {
 
 impl<'a> ElicitationView<'a> {
     pub(super) fn new(app: &App, elicitation: &'a Elicitation) -> Self {
+        let state = elicitation.state(app.clock.now());
+        let expired = (state == State::Expired).then_some("expired");
         Self {
             id: elicitation.id,
             url: connect::link(app, elicitation.id),
-            state: elicitation.state(app.clock.now()).as_str(),
+            state: state.as_str(),
             provider: elicitation.provider.as_str(),
             scopes: &elicitation.scopes,
             subject: (&elicitation.owner).into(),
             client_ref: Some(elicitation.client_ref.as_str()).filter(|reference| !reference.is_empty()),
             connection: elicitation.connection,
-            reason: elicitation.reason.as_deref(),
+            reason: elicitation.reason.as_deref().or(expired),
             created_at: elicitation.created_at,
             expires_at: elicitation.expires_at,
             closed_at: elicitation.closed_at,

@@ -31,6 +31,10 @@ pub async fn settled(
         let found = try_join_all(ids.iter().map(|id| connect::read(app, server, *id))).await?;
         let now = app.clock.now();
         let states: Vec<State> = found.iter().map(|one| one.state(now)).collect();
+        if found.iter().zip(&states).any(|(one, state)| one.stored.is_open() && *state == State::Expired) {
+            // It ran out while it was read; the next look closes it, with its signal.
+            continue;
+        }
         if enough(&states) || now >= until || app.shutdown.is_cancelled() {
             return Ok(found);
         }

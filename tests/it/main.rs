@@ -6,6 +6,7 @@
 
 #[macro_use]
 mod engine;
+mod api;
 mod contract;
 mod flow;
 mod tidy;

@@ -1,0 +1,401 @@
+//! Three MCP servers, three providers, a database, and the API's router over them.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{HeaderMap, Request, StatusCode},
+};
+use consentry::{
+    app::{App, Parts},
+    clock::Clock,
+    config::{self, Environment},
+    connection::{Account, Connection, ConnectionId, NewConnection},
+    elicitation::{AttemptId, AttemptState, Elicitation, ElicitationId, NewAttempt, Outcome, ServerId},
+    identity::Identity,
+    outbound::{AddressPolicy, Outbound, OutboundSettings},
+    provider::Providers,
+    random::Random,
+    scope::Scopes,
+    store::{Settled, Settlement},
+    telemetry::Metrics,
+    vault::{Key, Place, Sealed, Vault},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+use crate::engine::Database;
+
+pub(super) const ISSUER: &str = "https://id.example.com";
+
+/// The API over a database.
+pub(super) struct Bench {
+    pub(super) app: App,
+    pub(super) clock: Clock,
+    /// Removed when the bench is dropped.
+    _db: Database,
+    router: Router,
+    keys: [String; 3],
+    _place: TempDir,
+}
+
+/// One call as it was answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
+}
+
+impl Answer {
+    /// The code of a problem, which is well formed.
+    pub(super) fn code(&self) -> &str {
+        assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");
+        let code = self.body["code"].as_str().unwrap();
+        assert_eq!(self.body["type"], format!("urn:consentry:problem:{code}"));
+        assert_eq!(self.body["status"], self.status.as_u16());
+        assert_eq!(self.headers["x-request-id"], self.body["request_id"].as_str().unwrap());
+        for field in ["title", "detail"] {
+            assert!(self.body[field].as_str().is_some_and(|text| !text.is_empty()), "{self:?}");
+        }
+        code
+    }
+
+    /// The body of a success of this status.
+    #[track_caller]
+    pub(super) fn ok(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        self.body
+    }
+
+    /// Checks a refusal.
+    #[track_caller]
+    pub(super) fn refused(&self, status: u16, code: &str) {
+        assert_eq!((self.status.as_u16(), self.code()), (status, code), "{self:?}");
+    }
+}
+
+/// An MCP server that calls.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    bench: &'a Bench,
+    key: &'a str,
+}
+
+impl Caller<'_> {
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.bench.call("GET", path, &[("authorization", &self.bearer())], Body::empty()).await
+    }
+
+    pub(super) async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let bearer = self.bearer();
+        let mut all = vec![("authorization", bearer.as_str())];
+        all.extend_from_slice(headers);
+        self.bench.call("GET", path, &all, Body::empty()).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Answer {
+        self.bench.call("DELETE", path, &[("authorization", &self.bearer())], Body::empty()).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, body, &[]).await
+    }
+
+    pub(super) async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
+        let bearer = self.bearer();
+        let mut all = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
+        all.extend_from_slice(headers);
+        self.bench.call("POST", path, &all, Body::from(body.to_string())).await
+    }
+
+    pub(super) async fn resolve(&self, body: &Value) -> Answer {
+        self.post("/v1/credentials/resolve", body).await
+    }
+
+    /// A new elicitation by the call for it, and its id.
+    pub(super) async fn asked(&self, body: &Value) -> ElicitationId {
+        let answer = self.post("/v1/elicitations", body).await.ok(201);
+        answer["elicitation"]["id"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// An open stream of events.
+    pub(super) async fn stream(&self, last_event_id: Option<&str>) -> Stream {
+        let mut request = Request::get("/v1/events")
+            .header("authorization", self.bearer())
+            .header("accept", "text/event-stream");
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = self.bench.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["cache-control"], "no-store");
+        Stream { body: response.into_body() }
+    }
+
+    pub(super) fn bearer(&self) -> String {
+        format!("Bearer {}", self.key)
+    }
+}
+
+/// A stream, read frame by frame.
+pub(super) struct Stream {
+    body: Body,
+}
+
+impl Stream {
+    /// The next frame as it stands; none at the end.
+    pub(super) async fn frame(&mut self) -> Option<String> {
+        use http_body_util::BodyExt;
+        let frame = self.body.frame().await?.unwrap();
+        Some(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap())
+    }
+
+    /// The next event's id, type and data.
+    pub(super) async fn event(&mut self) -> (String, String, Value) {
+        loop {
+            let frame = self.frame().await.unwrap();
+            if frame.starts_with(':') {
+                continue;
+            }
+            let mut fields = frame.strip_suffix("\n\n").unwrap().lines();
+            let mut field = |name: &str| fields.next().unwrap().strip_prefix(name).unwrap().to_owned();
+            let (id, kind, data) = (field("id: "), field("event: "), field("data: "));
+            return (id, kind, serde_json::from_str(&data).unwrap());
+        }
+    }
+}
+
+/// What a bench can be started with, beside what it always has.
+pub(super) struct With<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) access_tokens: &'a str,
+    pub(super) limits: &'a str,
+}
+
+impl Default for With<'_> {
+    fn default() -> Self {
+        Self { issuer: ISSUER, access_tokens: "jwt", limits: "" }
+    }
+}
+
+impl Bench {
+    pub(super) async fn new(db: Database) -> Self {
+        Self::with(db, With::default()).await
+    }
+
+    pub(super) async fn with(db: Database, with: With<'_>) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let keys = [(); 3].map(|()| Random.secret().expose().to_owned());
+        let clock = Clock::manual();
+        let app = app(&db, &with, &keys, &clock, &place).await;
+        Self { router: consentry::api::router(app.clone()), app, clock, _db: db, keys, _place: place }
+    }
+
+    /// Asks for `acme` and `globex`; its users are those of the one issuer.
+    pub(super) fn files(&self) -> Caller<'_> {
+        Caller { bench: self, key: &self.keys[0] }
+    }
+
+    /// The same of another tenant.
+    pub(super) fn notes(&self) -> Caller<'_> {
+        Caller { bench: self, key: &self.keys[1] }
+    }
+
+    /// One that may not name users.
+    pub(super) fn careful(&self) -> Caller<'_> {
+        Caller { bench: self, key: &self.keys[2] }
+    }
+
+    pub(super) async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Body,
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let (parts, body) = response.into_parts();
+        assert_eq!(parts.headers["cache-control"], "no-store", "{path}");
+        assert_eq!(parts.headers["x-content-type-options"], "nosniff", "{path}");
+        let bytes = to_bytes(body, 1 << 20).await.unwrap();
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// The elicitation as it is now.
+    pub(super) async fn elicitation(&self, id: ElicitationId) -> Elicitation {
+        self.app.store.elicitation(id).await.unwrap().unwrap()
+    }
+
+    /// Its owner goes the whole way, and the provider grants what was asked.
+    pub(super) async fn complete(&self, id: ElicitationId) -> Connection {
+        let granted = self.elicitation(id).await.scopes;
+        self.complete_with(id, granted, None).await
+    }
+
+    /// The same with what the provider grants, and when its token ends.
+    pub(super) async fn complete_with(
+        &self,
+        id: ElicitationId,
+        granted: Scopes,
+        life: Option<Duration>,
+    ) -> Connection {
+        let now = self.clock.now();
+        let asked = self.elicitation(id).await;
+        let mine = asked.clone().owned_by(&asked.owner).unwrap();
+        let store = &self.app.store;
+        let trip = trip(now, &asked);
+        assert!(store.begin(&mine.clone().open(now).unwrap(), &trip, now).await.unwrap());
+        let attempt = store.attempt(id, trip.id).await.unwrap().unwrap();
+        let claimed = store.claim(mine, &attempt, now).await.unwrap().unwrap();
+        let existing = store.connection_for(&asked.server, &asked.owner, &asked.provider).await.unwrap();
+        let connection = self.credential(&asked, existing.as_ref(), granted, life);
+        let settlement = Settlement {
+            mine: &claimed.mine,
+            attempt: &claimed.attempt,
+            from: AttemptState::Claimed,
+            connection,
+            over: existing.map(|one| (one.id, one.generation)),
+            outcome: Outcome::Connected,
+        };
+        match store.settle(&settlement, now).await.unwrap() {
+            Settled::Done { connection, .. } => *connection,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A token that names whose it is, sealed for the row it will have.
+    fn credential(
+        &self,
+        asked: &Elicitation,
+        existing: Option<&Connection>,
+        granted: Scopes,
+        life: Option<Duration>,
+    ) -> NewConnection {
+        let now = self.clock.now();
+        let id = existing.map_or_else(|| ConnectionId(Random.row_id(now)), |one| one.id);
+        let generation = existing.map_or(1, |one| one.generation + 1);
+        let place = |column| Place {
+            table: "connections",
+            column,
+            row: id.0,
+            server: asked.server.as_str(),
+            issuer: &asked.owner.issuer,
+            sub: &asked.owner.sub,
+            provider: asked.provider.as_str(),
+            generation,
+        };
+        let token = token(&asked.server, &asked.owner.sub, asked.provider.as_str(), generation);
+        let seal = |column, text: String| self.app.vault.seal(&place(column), text.as_bytes());
+        NewConnection {
+            id,
+            account: Account { id: Some("583231".to_owned()), label: Some("octocat".to_owned()) },
+            granted,
+            asked: asked.scopes.clone(),
+            generation,
+            access: seal("access", format!("Bearer\n{token}")),
+            refresh: Some(seal("refresh", "a-refresh-canary".to_owned())),
+            access_expires_at: life.map(|life| now.plus(life)),
+            refresh_expires_at: None,
+        }
+    }
+
+    /// A connected user.
+    pub(super) async fn connected(&self, caller: Caller<'_>, sub: &str, provider: &str) -> Connection {
+        let id = caller.asked(&json!({ "provider": provider, "subject": { "sub": sub } })).await;
+        self.complete(id).await
+    }
+}
+
+/// The access token that [`Bench::complete`] stores.
+pub(super) fn token(server: &ServerId, sub: &str, provider: &str, generation: i64) -> String {
+    format!("canary-{server}-{sub}-{provider}-{generation}")
+}
+
+fn trip(now: consentry::clock::Millis, asked: &Elicitation) -> NewAttempt {
+    NewAttempt {
+        id: AttemptId(Random.row_id(now)),
+        browser: Random.uuid(),
+        state_hash: Random.secret().hash(),
+        binding_hash: Random.secret().hash(),
+        verifier: Sealed::from_bytes(b"sealed verifier".to_vec()),
+        expected_issuer: None,
+        issuer_required: false,
+        redirect_uri: "http://localhost:8080/callback/files/acme".to_owned(),
+        scopes: asked.scopes.clone(),
+        expires_at: asked.expires_at,
+    }
+}
+
+async fn app(db: &Database, with: &With<'_>, keys: &[String; 3], clock: &Clock, place: &TempDir) -> App {
+    let path = |name: &str| place.path().join(name).display().to_string();
+    std::fs::write(path("key"), Key::generate("k".parse().unwrap(), &Random).1.expose()).unwrap();
+    let server = |id: &str, key: &str, more: &str| {
+        format!(
+            "[[mcp_servers]]\nid = \"{id}\"\nname = \"The {id}\"\nresource = \"https://{id}.example.com/mcp\"\n\
+             authorization_server = \"main\"\napi_keys = [{{ value = \"{key}\" }}]\n\
+             providers = [\"acme\", \"globex\"]\n{more}\n"
+        )
+    };
+    let provider = |id: &str, name: &str| {
+        format!(
+            "[[providers]]\nid = \"{id}\"\nname = \"{name}\"\nauthorization_endpoint = \"https://{id}.example.com/a\"\n\
+             token_endpoint = \"https://{id}.example.com/t\"\nclient_id = \"consentry\"\n\
+             client_secret = {{ value = \"a-secret-of-{id}\" }}\nscopes = [\"read\"]\n\
+             allowed_scopes = [\"read\", \"write\"]\n"
+        )
+    };
+    let text = format!(
+        "[database]\nurl = \"{database}\"\n[encryption]\nkeys = [{{ id = \"k\", file = \"{key}\" }}]\n\
+         [limits]\n{limits}\n\
+         [[authorization_servers]]\nid = \"main\"\nissuer = \"{issuer}\"\nclient_id = \"consentry\"\n\
+         client_secret = {{ value = \"s3cret-s3cret\" }}\naccess_tokens = \"{access_tokens}\"\n{files}{notes}{careful}{acme}{globex}{initech}",
+        database = db.url.expose(),
+        key = path("key"),
+        limits = with.limits,
+        issuer = with.issuer,
+        access_tokens = with.access_tokens,
+        files = server("files", &keys[0], ""),
+        notes = server("notes", &keys[1], ""),
+        careful = server("careful", &keys[2], "require_subject_token = true"),
+        acme = provider("acme", "Acme"),
+        globex = provider("globex", "Globex"),
+        initech = provider("initech", "Initech"),
+    );
+    std::fs::write(path("consentry.toml"), text).unwrap();
+    let mut settings = config::load(Some(path("consentry.toml").as_ref()), &Environment::default()).unwrap();
+    let vault = Vault::new(std::mem::take(&mut settings.keys), Random).unwrap();
+    let policy = AddressPolicy { allow_loopback: true, ..AddressPolicy::default() };
+    let outbound = OutboundSettings { policy, ..OutboundSettings::default() };
+    let outbound = Outbound::new(outbound, clock.clone()).unwrap();
+    let identity = Identity::new(
+        settings.authorization_servers.clone(),
+        outbound.clone(),
+        vault.clone(),
+        clock.clone(),
+        Random,
+        settings.public_url.clone(),
+    );
+    App::new(Parts {
+        providers: Providers::new(settings.providers.clone(), outbound, clock.clone()),
+        settings,
+        store: db.store.clone(),
+        vault,
+        clock: clock.clone(),
+        random: Random,
+        identity,
+        metrics: Metrics::new(),
+        tasks: tokio_util::task::TaskTracker::new(),
+        shutdown: tokio_util::sync::CancellationToken::new(),
+    })
+}
