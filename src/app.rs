@@ -6,7 +6,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     clock::Clock,
-    config::{McpServer, Settings},
+    config::{McpServer, Provider, Settings},
     elicitation::{ProviderId, ServerId},
     identity::Identity,
     provider::Providers,
@@ -66,6 +66,22 @@ impl App {
     /// The one redirect URI of a provider under an MCP server, the same at both endpoints (R60, R64).
     pub fn redirect_uri(&self, server: &ServerId, provider: &ProviderId) -> String {
         self.settings.public_url.join(&format!("/callback/{server}/{provider}"))
+    }
+
+    /// The provider, while this MCP server is registered and may ask for it. What was asked before the configuration
+    /// changed is not answered after.
+    pub fn offers(&self, server: &ServerId, provider: &ProviderId) -> Option<Arc<Provider>> {
+        let may = self.server(server).is_some_and(|server| server.providers.contains(provider));
+        self.providers.get(provider).filter(|_| may)
+    }
+
+    /// Runs what must not end with the request that began it, in a task that a drain waits for. `None` when it
+    /// panicked.
+    pub async fn to_the_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        self.tasks.spawn(work).await.ok()
     }
 
     /// The issuer that names an MCP server's users.

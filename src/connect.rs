@@ -17,10 +17,10 @@ mod restart;
 mod sealing;
 
 pub use self::{
-    account::{Answer, answer, offered},
+    account::{Answer, answer, offered, seen},
     agree::{Begun, begin, leave},
     arrive::{Arrival, Arriving, arrive, resume},
-    ask::{Prepared, Question, ask, ask_once, asked_before, link, read},
+    ask::{Prepared, Question, ask, ask_once, asked_before, link, read, satisfy},
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,
     open::{Opened, View, look, open},

@@ -287,13 +287,16 @@ pub struct NewElicitation {
     pub seen: Option<Grant>,
     /// When it expires.
     pub expires_at: Millis,
+    /// The one that ran out and that this one follows, so that asking again twice makes one.
+    pub restart_of: Option<ElicitationId>,
 }
 
 impl NewElicitation {
-    /// What an open elicitation must share to be used again for this one; none without a client reference.
+    /// What an open elicitation must share to be used again for this one; none without a client reference or a
+    /// predecessor.
     pub fn reuse_key(&self) -> Option<Hash> {
         if self.client_ref.is_empty() {
-            return None;
+            return self.restart_of.map(|former| Hash::of(format!("restart of {former}").as_bytes()));
         }
         let scopes = self.scopes.to_text();
         let era = if self.legacy { "legacy" } else { "modern" };

@@ -19,6 +19,7 @@ pub mod pages;
 pub mod parameters;
 pub mod request_id;
 mod router;
+mod segments;
 pub mod session;
 pub mod sign_in;
 pub mod stopped;

@@ -4,7 +4,12 @@
 
 use std::time::Duration;
 
-use crate::{app::App, elicitation::State, identity::SessionLife, store::StoreError};
+use crate::{
+    app::App,
+    connect::{self, Refusal},
+    elicitation::State,
+    identity::SessionLife,
+};
 
 /// Between two rounds.
 const ROUND: Duration = Duration::from_secs(15);
@@ -17,9 +22,11 @@ const BATCH: u32 = 200;
 pub async fn sweep(app: App) {
     let mut round: u32 = 0;
     while !app.shutdown.is_cancelled() {
-        let result = if round.is_multiple_of(ROUNDS_PER_PURGE) { purge(&app).await } else { Ok(()) };
-        if let Err(error) = result.and(expire(&app).await) {
-            tracing::warn!(%error, "a round of housekeeping failed");
+        for result in [satisfy(&app).await, expire(&app).await] {
+            note(result);
+        }
+        if round.is_multiple_of(ROUNDS_PER_PURGE) {
+            note(purge(&app).await);
         }
         round = round.wrapping_add(1);
         tokio::select! {
@@ -29,11 +36,31 @@ pub async fn sweep(app: App) {
     }
 }
 
-/// Closes what ran out, each with its signal.
+fn note(result: Result<(), Refusal>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "a part of the housekeeping failed");
+    }
+}
+
+/// Completes what a connection came to satisfy while nobody asked, before it could run out.
 ///
 /// # Errors
 /// The store's.
-pub async fn expire(app: &App) -> Result<(), StoreError> {
+pub async fn satisfy(app: &App) -> Result<(), Refusal> {
+    for found in app.store.satisfiable(app.clock.now(), BATCH).await? {
+        if connect::satisfy(app, &found).await? {
+            app.metrics.elicitations_ended(State::Completed, 1);
+        }
+    }
+    Ok(())
+}
+
+/// Ends attempts whose process died, and closes what ran out, each with its signal.
+///
+/// # Errors
+/// The store's.
+pub async fn expire(app: &App) -> Result<(), Refusal> {
+    app.store.abandon(app.clock.now()).await?;
     loop {
         let closed = app.store.expire_due(app.clock.now(), BATCH).await?;
         app.metrics.elicitations_ended(State::Expired, closed);
@@ -47,9 +74,10 @@ pub async fn expire(app: &App) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// The store's.
-pub async fn purge(app: &App) -> Result<(), StoreError> {
+pub async fn purge(app: &App) -> Result<(), Refusal> {
     let now = app.clock.now();
     let lifetimes = &app.settings.lifetimes;
-    app.store.purge(now.minus(lifetimes.history), now).await?;
-    app.store.purge_sessions(now, SessionLife::of(lifetimes).idle_since(now)).await
+    app.store.purge(now.minus(lifetimes.history)).await?;
+    app.store.purge_sessions(now, SessionLife::of(lifetimes).idle_since(now)).await?;
+    Ok(())
 }

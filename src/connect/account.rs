@@ -2,14 +2,14 @@
 
 use crate::{
     app::App,
-    connection::Account,
+    connection::{Account, Connection},
     elicitation::{Attempt, AttemptState, Outcome},
 };
 
 use super::{
     Refusal,
     cookie::AttemptCookie,
-    finish::{Settling, revoke, settle},
+    finish::{Settling, give_back, settle},
     open::Opened,
     sealing::Offer,
 };
@@ -32,44 +32,71 @@ pub fn offered(app: &App, opened: &Opened, attempt: &Attempt) -> Result<Account,
     Ok(Offer::open(&app.vault, opened.mine.elicitation(), attempt.id, sealed)?.account())
 }
 
-/// Carries the answer out, for the browser that began the attempt (R12).
+/// Carries the answer out, for the browser that began the attempt (R12). `seen` is the grant that the page named as
+/// the one that would be replaced, where the form says so: when it is another by now, the person is asked again.
 ///
 /// # Errors
-/// [`Refusal::OtherBrowser`] without the attempt's cookie, [`Refusal::Moved`] when nothing waits there.
+/// [`Refusal::OtherBrowser`] without the attempt's cookie, [`Refusal::Moved`] when nothing waits there any more, or
+/// what would be replaced has changed.
 pub async fn answer(
     app: &App,
     opened: &Opened,
     attempt: &Attempt,
     cookie: Option<&str>,
     answer: Answer,
+    seen: Option<&str>,
 ) -> Result<(), Refusal> {
     AttemptCookie::open(&app.vault, attempt, cookie).ok_or(Refusal::OtherBrowser)?;
+    let (work, opened, attempt) = (app.clone(), opened.clone(), attempt.clone());
+    let seen = seen.map(str::to_owned);
+    let carried = app.to_the_end(async move { carry_out(&work, &opened, &attempt, answer, seen).await });
+    carried.await.unwrap_or(Err(Refusal::Moved))
+}
+
+/// What names a connection's consent in the form.
+pub fn seen(connection: Option<&Connection>) -> String {
+    connection.map_or_else(|| "none".to_owned(), |one| format!("{}.{}", one.id, one.grant))
+}
+
+async fn carry_out(
+    app: &App,
+    opened: &Opened,
+    attempt: &Attempt,
+    answer: Answer,
+    seen_by_person: Option<String>,
+) -> Result<(), Refusal> {
     let asked = opened.mine.elicitation();
-    let sealed = attempt.offer.as_ref().filter(|_| attempt.state == AttemptState::Offered);
+    let from = AttemptState::Offered;
+    let sealed = attempt.offer.as_ref().filter(|_| attempt.state == from);
     let offer = Offer::open(&app.vault, asked, attempt.id, sealed.ok_or(Refusal::Moved)?)?;
+    let (tokens, account) = (offer.tokens(), offer.account());
     let existing = app.store.connection_for(&asked.server, &asked.owner, &asked.provider).await?;
+    if seen_by_person.is_some_and(|seen_by_person| seen_by_person != seen(existing.as_ref())) {
+        return Err(Refusal::Moved);
+    }
     let now = app.clock.now();
-    match answer {
+    let outcome = match answer {
         Answer::New => {
-            let (tokens, account) = (offer.tokens(), offer.account());
-            let from = AttemptState::Offered;
             match settle(app, attempt, &opened.mine, from, &tokens, &account, existing.as_ref()).await? {
-                Settling::Done(outcome) => app.metrics.callback(outcome),
-                Settling::Moved => return Err(Refusal::Moved),
-                Settling::ClosedMeanwhile => {
-                    app.store.spend(attempt, from, Outcome::ClosedMeanwhile, None, now).await?;
-                    revoke(app, asked, &tokens, existing.as_ref());
+                Settling::Done(outcome) => {
+                    app.metrics.callback(outcome);
+                    return Ok(());
                 }
+                Settling::Moved => return Err(Refusal::Moved),
+                Settling::ClosedMeanwhile => Outcome::ClosedMeanwhile,
             }
         }
-        Answer::Previous => {
-            app.store.spend(attempt, AttemptState::Offered, Outcome::KeptPrevious, None, now).await?;
-            revoke(app, asked, &offer.tokens(), None);
-            let suffices = existing.filter(|one| one.covers(&asked.scopes, now));
-            if let (Some(existing), Ok(open)) = (suffices, opened.mine.clone().open(now)) {
-                app.store.keep(&open, existing.as_grant(), now).await?;
-            }
-        }
+        Answer::Previous => Outcome::KeptPrevious,
+    };
+    // Whoever does not spend it has lost to another answer, whose tokens these are.
+    if !app.store.spend(attempt, from, outcome, None, now).await? {
+        return Err(Refusal::Moved);
+    }
+    app.metrics.callback(outcome);
+    give_back(app, asked, &tokens, &account).await;
+    let suffices = existing.filter(|one| outcome == Outcome::KeptPrevious && one.covers(&asked.scopes, now));
+    if let (Some(existing), Ok(open)) = (suffices, opened.mine.clone().open(now)) {
+        app.store.keep(&open, existing.as_grant(), now).await?;
     }
     Ok(())
 }

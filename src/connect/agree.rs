@@ -3,7 +3,7 @@
 use crate::{
     app::App,
     connection::Connection,
-    elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen},
+    elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen, State},
     provider::Departure,
     secret::Secret,
 };
@@ -27,7 +27,13 @@ pub struct Begun {
 pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun, Refusal> {
     let now = app.clock.now();
     let asked = mine.elicitation();
-    let provider = app.providers.get(&asked.provider).ok_or(Refusal::ProviderGone)?;
+    let Some(provider) = app.offers(&asked.server, &asked.provider) else {
+        // No further trip can mend it.
+        if app.store.close(asked, State::Failed, "provider_removed", now).await? {
+            app.metrics.elicitations_ended(State::Failed, 1);
+        }
+        return Err(Refusal::Moved);
+    };
     let endpoints = app.providers.endpoints(&provider).await?;
     let id = AttemptId(app.random.row_id(now));
     let cookie = AttemptCookie::fresh(app.random);
@@ -72,7 +78,7 @@ pub async fn leave(
         .open(&attempt_place(asked, attempt.id, "verifier"), sealed)?
         .into_secret()
         .ok_or(crate::vault::OpenError::Malformed)?;
-    let provider = app.providers.get(&asked.provider).ok_or(Refusal::ProviderGone)?;
+    let provider = app.offers(&asked.server, &asked.provider).ok_or(Refusal::ProviderGone)?;
     let departure = Departure {
         state: &cookie.state,
         verifier: &verifier,

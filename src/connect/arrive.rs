@@ -123,7 +123,8 @@ async fn check(
     let asked = visit.elicitation.clone();
     match open(app, visit) {
         Ok(opened) => {
-            claim(app, response, attempt, opened).await?;
+            // From the claim on, whoever hangs up must not leave it half done.
+            patiently(app, claim(app.clone(), response, attempt, opened)).await?;
             Ok(done)
         }
         Err(Refusal::WrongAccount) => Ok(Arrival::WrongAccount(asked.id)),
@@ -139,12 +140,12 @@ async fn check(
 }
 
 /// Step 6, and what follows for the one request that wins.
-async fn claim(app: &App, response: Response, attempt: Attempt, opened: Opened) -> Result<(), Refusal> {
+async fn claim(app: App, response: Response, attempt: Attempt, opened: Opened) -> Result<(), Refusal> {
     let Some(claimed) = app.store.claim(opened.mine, &attempt, app.clock.now()).await? else {
         return Ok(());
     };
     match response.verdict {
-        Verdict::Code(code) => patiently(app, finish(app.clone(), claimed, code)).await,
+        Verdict::Code(code) => finish(&app, claimed, code).await,
         Verdict::Error(error) => {
             let outcome = match app.providers.get(&attempt.provider) {
                 None => Outcome::Misconfigured,

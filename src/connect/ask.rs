@@ -54,6 +54,7 @@ impl Question {
             message: self.message,
             seen: seen.map(Connection::as_grant),
             expires_at: now.plus(app.settings.lifetimes.elicitation),
+            restart_of: None,
         })
     }
 }
@@ -115,7 +116,11 @@ pub async fn read(app: &App, server: &ServerId, id: ElicitationId) -> Result<Eli
     app.store.elicitation_of(server, id).await?.ok_or(Refusal::NotFound)
 }
 
-async fn satisfy(app: &App, found: &Elicitation) -> Result<bool, Refusal> {
+/// Completes an open elicitation that a connection came to satisfy without it. False when none does.
+///
+/// # Errors
+/// The store's.
+pub async fn satisfy(app: &App, found: &Elicitation) -> Result<bool, Refusal> {
     let now = app.clock.now();
     let existing = app.store.connection_for(&found.server, &found.owner, &found.provider).await?;
     let Some(existing) = existing.filter(|one| one.satisfies(&found.scopes, now)) else { return Ok(false) };

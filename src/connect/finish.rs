@@ -7,11 +7,12 @@ use std::{future::Future, time::Duration};
 
 use crate::{
     app::App,
-    connection::{Account, Connection, ConnectionId, NewConnection},
+    connection::{Account, Connection, ConnectionId, NewConnection, Status},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
     provider::{ProviderError, Tokens},
     secret::{Secret, SecretBytes},
-    store::{Settled, Settlement},
+    store::{Settled, Settlement, StoreError},
+    telemetry::SecurityEvent,
     vault::OpenError,
 };
 
@@ -22,25 +23,29 @@ use super::{
 
 /// How long the winner's answer waits for the outcome before it shows `working`.
 pub const FINISH_PATIENCE: Duration = Duration::from_secs(20);
+/// How long after the claim a credential is still tried to be stored; a claimed attempt is given up after 60 s.
+const SETTLING_MAX: Duration = Duration::from_secs(50);
+/// Between two tries to store it: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
 /// How often the account is compared again when the connection moved meanwhile.
 const COMPARISONS_MAX: usize = 5;
 
 /// Runs a trip's end in a task of its own, and waits for it as long as a browser should.
-pub(super) async fn patiently<F>(app: &App, work: F)
+pub(super) async fn patiently<F>(app: &App, work: F) -> Result<(), Refusal>
 where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output = Result<(), Refusal>> + Send + 'static,
 {
-    let task = app.tasks.spawn(work);
     tokio::select! {
-        _ = task => {}
-        () = app.clock.sleep(FINISH_PATIENCE) => {}
+        result = app.to_the_end(work) => result.unwrap_or(Ok(())),
+        () = app.clock.sleep(FINISH_PATIENCE) => Ok(()),
     }
 }
 
 /// From the claim to the outcome; every way out has settled the attempt, or offers another account.
-pub(super) async fn finish(app: App, claimed: Claimed, code: Secret) {
+pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret) {
     let Claimed { attempt, mine } = claimed;
-    let result = redeem(&app, &attempt, &mine, &code).await;
+    let result = redeem(app, &attempt, &mine, &code).await;
     let (outcome, detail) = match result {
         Ok(outcome) => {
             if let Some(outcome) = outcome {
@@ -50,15 +55,18 @@ pub(super) async fn finish(app: App, claimed: Claimed, code: Secret) {
         }
         Err(Refusal::Provider(error)) => {
             if is_final(&error) {
-                close_failed(&app, mine.elicitation()).await;
+                close_failed(app, mine.elicitation(), "client_refused").await;
             }
             (outcome_of(&error), error.detail().map(str::to_owned))
         }
         Err(Refusal::ProviderGone) => {
-            close_failed(&app, mine.elicitation()).await;
+            close_failed(app, mine.elicitation(), "provider_removed").await;
             (Outcome::Misconfigured, None)
         }
         Err(refusal) => {
+            if matches!(refusal, Refusal::Unreadable(_)) {
+                app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+            }
             tracing::error!(attempt = %attempt.id, error = %refusal, "a trip could not be finished");
             (Outcome::Unreachable, None)
         }
@@ -80,7 +88,7 @@ async fn redeem(
     code: &Secret,
 ) -> Result<Option<Outcome>, Refusal> {
     let asked = mine.elicitation();
-    let provider = app.providers.get(&asked.provider).ok_or(Refusal::ProviderGone)?;
+    let provider = app.offers(&asked.server, &asked.provider).ok_or(Refusal::ProviderGone)?;
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
@@ -91,11 +99,15 @@ async fn redeem(
     let account = match app.providers.account(&provider, &tokens).await {
         Ok(account) => account,
         Err(error) => {
-            revoke(app, asked, &tokens, None);
+            give_back(app, asked, &tokens, &Account::default()).await;
             return Err(error.into());
         }
     };
-    compare_and_settle(app, attempt, mine, &tokens, &account).await
+    let settled = compare_and_settle(app, attempt, mine, &tokens, &account).await;
+    if settled.is_err() {
+        give_back(app, asked, &tokens, &account).await;
+    }
+    settled
 }
 
 /// Step 8 and 9: another account than the connection has is asked about; else settle, and compare again when the
@@ -110,18 +122,18 @@ async fn compare_and_settle(
     let asked = mine.elicitation();
     for _ in 0..COMPARISONS_MAX {
         let existing = app.store.connection_for(&asked.server, &asked.owner, &asked.provider).await?;
-        if let Some(existing) = existing.as_ref().filter(|existing| is_another(&existing.account, account)) {
+        if existing.as_ref().is_some_and(|existing| is_another(&existing.account, account)) {
             let offer = Offer::new(tokens, account).seal(&app.vault, asked, attempt.id)?;
             if app.store.offer(attempt, &offer, app.clock.now()).await? {
                 return Ok(None);
             }
-            return closed_meanwhile(app, attempt, asked, tokens, Some(existing)).await;
+            return closed_meanwhile(app, attempt, asked, tokens, account).await;
         }
         match settle(app, attempt, mine, AttemptState::Claimed, tokens, account, existing.as_ref()).await? {
             Settling::Done(outcome) => return Ok(Some(outcome)),
             Settling::Moved => {}
             Settling::ClosedMeanwhile => {
-                return closed_meanwhile(app, attempt, asked, tokens, existing.as_ref()).await;
+                return closed_meanwhile(app, attempt, asked, tokens, account).await;
             }
         }
     }
@@ -151,7 +163,9 @@ pub(super) async fn settle(
     let outcome = if complete { Outcome::Connected } else { Outcome::PartlyConnected };
     let over = existing.map(|existing| (existing.id, existing.generation));
     let settlement = Settlement { mine, attempt, from, connection, over, outcome };
-    for _ in 0..COMPARISONS_MAX {
+    let last = attempt.claimed_at.unwrap_or(app.clock.now()).plus(SETTLING_MAX);
+    let mut pause = FIRST_PAUSE;
+    loop {
         match app.store.settle(&settlement, app.clock.now()).await {
             Ok(Settled::Done { completed, .. }) => {
                 app.metrics.elicitations_ended(State::Completed, completed.len());
@@ -159,11 +173,18 @@ pub(super) async fn settle(
             }
             Ok(Settled::Moved) => return Ok(Settling::Moved),
             Ok(Settled::ClosedMeanwhile | Settled::Lost) => return Ok(Settling::ClosedMeanwhile),
-            Err(error) if error.is_transient() => {}
+            // The code is spent and the consent is given: a store that is away for a moment must not lose them.
+            Err(error) if error.is_transient() || matches!(error, StoreError::Unavailable(_)) => {
+                if app.clock.now().plus(pause) >= last || app.shutdown.is_cancelled() {
+                    return Err(error.into());
+                }
+                tracing::warn!(attempt = %attempt.id, %error, "a credential could not be stored yet");
+                app.clock.sleep(pause).await;
+                pause = (pause * 2).min(LAST_PAUSE);
+            }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Settling::Moved)
 }
 
 fn seal_connection(
@@ -176,14 +197,19 @@ fn seal_connection(
 ) -> Result<NewConnection, Refusal> {
     let id = existing.map_or_else(|| ConnectionId(app.random.row_id(app.clock.now())), |one| one.id);
     let generation = existing.map_or(1, |one| one.generation.saturating_add(1));
-    let same = existing.filter(|existing| !is_another(&existing.account, account));
-    let kept = match (&tokens.refresh_token, same.and_then(|one| one.refresh.as_ref().map(|it| (one, it)))) {
+    // An old refresh token is kept beside a new access token only where both are surely of one account (R78).
+    let same = existing.filter(|one| one.account.id.is_some() && one.account.id == account.id);
+    let living = same.filter(|one| one.status == Status::Active);
+    let kept = match (&tokens.refresh_token, living.and_then(|one| one.refresh.as_ref().map(|it| (one, it))))
+    {
         (None, Some((one, sealed))) => {
             let place = connection_place(asked, one.id, "refresh", one.generation);
-            Some(app.vault.open(&place, sealed)?.into_secret().ok_or(OpenError::Malformed)?)
+            let token = app.vault.open(&place, sealed)?.into_secret().ok_or(OpenError::Malformed)?;
+            Some((token, one.refresh_expires_at))
         }
         _ => None,
     };
+    let (kept, kept_until) = kept.unzip();
     let refresh = tokens.refresh_token.as_ref().or(kept.as_ref()).map(|token| {
         app.vault.seal(&connection_place(asked, id, "refresh", generation), token.expose().as_bytes())
     });
@@ -197,7 +223,7 @@ fn seal_connection(
         access: app.vault.seal(&connection_place(asked, id, "access", generation), access.expose()),
         refresh,
         access_expires_at: tokens.access_expires_at,
-        refresh_expires_at: tokens.refresh_expires_at,
+        refresh_expires_at: tokens.refresh_expires_at.or(kept_until.flatten()),
     })
 }
 
@@ -206,19 +232,24 @@ async fn closed_meanwhile(
     attempt: &Attempt,
     asked: &Elicitation,
     tokens: &Tokens,
-    existing: Option<&Connection>,
+    account: &Account,
 ) -> Result<Option<Outcome>, Refusal> {
     let outcome = Outcome::ClosedMeanwhile;
     app.store.spend(attempt, AttemptState::Claimed, outcome, None, app.clock.now()).await?;
-    revoke(app, asked, tokens, existing);
+    give_back(app, asked, tokens, account).await;
     Ok(Some(outcome))
 }
 
-/// Gives back what is not stored, as far as the provider takes it. Not while the same person has a connection, which
-/// a revocation of the whole grant would end too.
-pub(super) fn revoke(app: &App, asked: &Elicitation, tokens: &Tokens, existing: Option<&Connection>) {
-    if existing.is_some() {
-        return;
+/// Gives back what is not stored, as far as the provider takes it. Not while a connection has the same account, or
+/// may have it: a revocation can end the whole grant.
+pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, account: &Account) {
+    match app.store.account_in_use(&asked.provider, account, &asked.owner).await {
+        Ok(false) => {}
+        Ok(true) => return,
+        Err(error) => {
+            tracing::warn!(elicitation = %asked.id, %error, "a token was not given back");
+            return;
+        }
     }
     let Some(provider) = app.providers.get(&asked.provider) else { return };
     let (token, hint) = match &tokens.refresh_token {
@@ -233,9 +264,9 @@ pub(super) fn revoke(app: &App, asked: &Elicitation, tokens: &Tokens, existing: 
     });
 }
 
-async fn close_failed(app: &App, asked: &Elicitation) {
+async fn close_failed(app: &App, asked: &Elicitation, reason: &str) {
     let now = app.clock.now();
-    match app.store.close(asked, State::Failed, "client_refused", now).await {
+    match app.store.close(asked, State::Failed, reason, now).await {
         Ok(true) => app.metrics.elicitations_ended(State::Failed, 1),
         Ok(false) => {}
         Err(error) => {
@@ -244,9 +275,10 @@ async fn close_failed(app: &App, asked: &Elicitation) {
     }
 }
 
-/// Whether two answers speak of two accounts; without ids nothing can be said.
+/// Whether the person must be asked: two ids that differ, or an account that was known and now is not (R12). Where no
+/// account was known before, nothing can be compared.
 fn is_another(before: &Account, now: &Account) -> bool {
-    matches!((&before.id, &now.id), (Some(before), Some(now)) if before != now)
+    before.id.is_some() && before.id != now.id
 }
 
 /// Our client itself is refused: no further trip of this person can mend it.

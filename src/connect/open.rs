@@ -12,7 +12,7 @@ use crate::{
 use super::Refusal;
 
 /// An elicitation that its owner has opened in this browser.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Opened {
     /// The proof (R3).
     pub mine: Owned,

@@ -18,10 +18,7 @@ pub async fn restart(app: &App, opened: &Opened) -> Result<ElicitationId, Refusa
         return Err(Refusal::Moved);
     }
     app.store.expire(old.id, now).await?;
-    let server = app.server(&old.server).ok_or(Refusal::ProviderGone)?;
-    if !server.providers.contains(&old.provider) || app.providers.get(&old.provider).is_none() {
-        return Err(Refusal::ProviderGone);
-    }
+    app.offers(&old.server, &old.provider).ok_or(Refusal::ProviderGone)?;
     let seen = opened.connection.as_ref().filter(|one| one.satisfies(&old.scopes, now));
     let new = NewElicitation {
         id: ElicitationId(app.random.uuid()),
@@ -35,6 +32,7 @@ pub async fn restart(app: &App, opened: &Opened) -> Result<ElicitationId, Refusa
         message: old.message.clone(),
         seen: seen.map(crate::connection::Connection::as_grant),
         expires_at: now.plus(app.settings.lifetimes.elicitation),
+        restart_of: Some(old.id),
     };
     Ok(app.store.create(&new, now).await?.elicitation.id)
 }

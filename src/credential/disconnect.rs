@@ -14,6 +14,7 @@ use crate::{
     elicitation::ServerId,
     provider::ProviderError,
     secret::Secret,
+    telemetry::SecurityEvent,
     vault::{OpenError, Place},
 };
 
@@ -63,11 +64,16 @@ pub async fn disconnect(
     id: ConnectionId,
     reason: &str,
 ) -> Result<Option<Removed>, Refusal> {
-    let Some(gone) = app.store.disconnect(server, id, reason, app.clock.now()).await? else {
-        return Ok(None);
-    };
-    let told = tell(app, &gone.connection).await?;
-    Ok(Some(Removed { connection: gone.connection, told }))
+    let (work, server, reason) = (app.clone(), server.clone(), reason.to_owned());
+    // Whoever hangs up after the commit must not keep the provider from being told.
+    let removed = app.to_the_end(async move {
+        let Some(gone) = work.store.disconnect(&server, id, &reason, work.clock.now()).await? else {
+            return Ok(None);
+        };
+        let told = tell(&work, &gone.connection).await;
+        Ok(Some(Removed { connection: gone.connection, told }))
+    });
+    removed.await.unwrap_or(Err(Refusal::Moved))
 }
 
 impl Removed {
@@ -83,18 +89,26 @@ impl Removed {
     }
 }
 
-async fn tell(app: &App, connection: &Connection) -> Result<Telling, Refusal> {
-    if app.store.shares_account(connection).await? {
-        return Ok(Telling::No(Revocation::Shared));
+async fn tell(app: &App, connection: &Connection) -> Telling {
+    let Connection { provider, account, owner, .. } = connection;
+    match app.store.account_in_use(provider, account, owner).await {
+        Ok(false) => {}
+        Ok(true) => return Telling::No(Revocation::Shared),
+        Err(error) => {
+            // Removed it is; what else uses the account is not known, so that nothing is ended there.
+            tracing::error!(connection = %connection.id, %error, "a revocation was not tried");
+            return Telling::No(Revocation::Shared);
+        }
     }
     let Some(provider) = app.providers.get(&connection.provider) else {
-        return Ok(Telling::No(Revocation::Impossible));
+        return Telling::No(Revocation::Impossible);
     };
     let (token, hint) = match token(app, connection) {
         Ok(token) => token,
         Err(error) => {
+            app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
             tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
-            return Ok(Telling::No(Revocation::Impossible));
+            return Telling::No(Revocation::Impossible);
         }
     };
     let (tell, told) = oneshot::channel();
@@ -123,7 +137,7 @@ async fn tell(app: &App, connection: &Connection) -> Result<Telling, Refusal> {
             tracing::debug!(?outcome, "nobody waits for a revocation any more");
         }
     });
-    Ok(Telling::Under(told))
+    Telling::Under(told)
 }
 
 /// The refresh token where there is one: revoking it ends what was made from it (RFC 7009, section 2.1).

@@ -86,7 +86,10 @@ impl Claims {
 
     /// What the person may recognise themselves by. Shown to them alone, and never compared.
     pub(super) fn label(&self) -> Option<String> {
-        let claims = ["preferred_username", "email", "name"].into_iter();
+        // An address that is not verified is whatever somebody typed, and would make them look like another (R33).
+        let is_verified = self.0.get("email_verified") == Some(&Value::Bool(true));
+        let claims = ["email", "preferred_username", "name"].into_iter();
+        let claims = claims.filter(|claim| *claim != "email" || is_verified);
         let mut texts = claims.filter_map(|claim| self.0.get(claim).and_then(Value::as_str)).map(cleaned);
         texts.find(|text| !text.is_empty())
     }
@@ -202,7 +205,14 @@ mod tests {
     /// R33: a value of another type is no value.
     #[test]
     fn r33_labels_are_strings_and_clean() {
-        assert_eq!(claims(json!({ "preferred_username": 1, "email": "a@b" })).label().unwrap(), "a@b");
+        let verified = |value: Value| {
+            claims(json!({ "preferred_username": 1, "name": "n", "email": "a@b",
+            "email_verified": value }))
+        };
+        assert_eq!(verified(json!(true)).label().unwrap(), "a@b");
+        for not_quite in [json!("true"), json!(1), json!(false), json!(null)] {
+            assert_eq!(verified(not_quite).label().unwrap(), "n", "an address that anybody could have typed");
+        }
         assert_eq!(claims(json!({ "name": " \u{202e}x\n\0y " })).label().unwrap(), "xy");
         assert_eq!(claims(json!({ "name": "é".repeat(500) })).label().unwrap().chars().count(), 64);
         assert_eq!(claims(json!({ "name": "\u{7}" })).label(), None);

@@ -41,9 +41,10 @@ statements! {
 
     DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
 
-    /// Other connections with the same account at the same provider: a revocation may end them too.
-    SHARING = "SELECT CAST(COUNT(*) AS BIGINT) FROM connections \
-        WHERE provider = $1 AND account_id = $2 AND id <> $3";
+    /// Connections with this account at this provider, of any MCP server; where an account is not known, the same
+    /// person's may be of it.
+    OF_ACCOUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM connections WHERE provider = $1 \
+        AND (account_id = $2 OR (($2 IS NULL OR account_id IS NULL) AND issuer = $3 AND sub = $4))";
 
     /// The resource server refused the very token of this generation; an older report changes nothing.
     REFUSED = concat!("UPDATE connections SET status = 'needs_reconnect', reason = $4, updated_at_ms = $5 \
@@ -207,21 +208,27 @@ impl Store {
         rows.into_iter().map(Connection::try_from).collect()
     }
 
-    /// Whether another connection, of any MCP server or person, has the same account at the same provider.
+    /// Whether any connection has this account at this provider: then a revocation may end that one too. An account
+    /// that is not known may be that of any connection of its owner.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn shares_account(&self, connection: &Connection) -> Result<bool, StoreError> {
-        let Some(account) = &connection.account.id else { return Ok(false) };
-        let others: i64 = read!(self, SHARING, |sql, pool| {
+    pub async fn account_in_use(
+        &self,
+        provider: &ProviderId,
+        account: &Account,
+        owner: &Subject,
+    ) -> Result<bool, StoreError> {
+        let found: i64 = read!(self, OF_ACCOUNT, |sql, pool| {
             sqlx::query_scalar(sql)
-                .bind(connection.provider.as_str())
-                .bind(account)
-                .bind(connection.id.0)
+                .bind(provider.as_str())
+                .bind(&account.id)
+                .bind(&owner.issuer)
+                .bind(&owner.sub)
                 .fetch_one(pool)
                 .await?
         });
-        Ok(others > 0)
+        Ok(found > 0)
     }
 
     /// Notes that the token of a generation was refused: from this commit on nothing hands it out. `None` when that

@@ -64,8 +64,8 @@ statements! {
 
     TOUCH = "UPDATE sessions SET seen_at_ms = $2 WHERE id_hash = $1 AND seen_at_ms < $2 AND replaced_at_ms IS NULL";
 
-    LINEAGE = "UPDATE sessions SET expires_at_ms = $2 WHERE id_hash = $1 AND replaced_at_ms IS NULL \
-        AND expires_at_ms > $2 RETURNING browser";
+    LINEAGE = "UPDATE sessions SET expires_at_ms = $2 WHERE id_hash = $1 AND expires_at_ms > $2 \
+        RETURNING browser";
 
     SIGN_OUT_SESSIONS = "DELETE FROM sessions WHERE browser = $1";
 

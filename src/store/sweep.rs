@@ -25,6 +25,14 @@ statements! {
         WHERE id = $1 AND state IN ('pending', 'authorizing') AND expires_at_ms <= $2 \
         AND (attempt_until_ms IS NULL OR attempt_until_ms <= $2) RETURNING ", elicitation_columns!());
 
+    /// Open ones whose owner has an active connection that they did not see when they were made.
+    SATISFIABLE = concat!("SELECT ", elicitation_columns!(), " FROM elicitations \
+        WHERE state IN ('pending', 'authorizing') AND expires_at_ms > $1 AND EXISTS (SELECT 1 FROM connections c \
+            WHERE c.server = elicitations.server AND c.issuer = elicitations.issuer AND c.sub = elicitations.sub \
+            AND c.provider = elicitations.provider AND c.status = 'active' \
+            AND (elicitations.seen_grant IS NULL OR elicitations.seen_connection <> c.id \
+                OR elicitations.seen_grant <> c.grant_number)) ORDER BY created_at_ms LIMIT $2");
+
     PURGE_ELICITATIONS = "DELETE FROM elicitations WHERE closed_at_ms < $1";
 
     PURGE_SIGNALS = "DELETE FROM signals WHERE at_ms < $1";
@@ -72,11 +80,35 @@ impl Store {
         Ok(true)
     }
 
-    /// Deletes what was closed, sent or used before `before`, and ends attempts whose process died.
+    /// Up to `limit` open elicitations that a connection may have come to satisfy without them; whether its
+    /// permissions suffice is for the caller to say.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge(&self, before: Millis, now: Millis) -> Result<(), StoreError> {
+    pub async fn satisfiable(&self, now: Millis, limit: u32) -> Result<Vec<Elicitation>, StoreError> {
+        let rows: Vec<ElicitationRow> = read!(self, SATISFIABLE, |sql, pool| {
+            sqlx::query_as(sql).bind(now.0).bind(i64::from(limit)).fetch_all(pool).await?
+        });
+        rows.into_iter().map(Elicitation::try_from).collect()
+    }
+
+    /// Ends attempts whose process died between claim and settle.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn abandon(&self, now: Millis) -> Result<(), StoreError> {
+        let died_before = now.0.saturating_sub(FINISH_MS);
+        write!(self, ABANDON, |sql, pool| {
+            sqlx::query(sql).bind(now.0).bind(died_before).execute(pool).await?.rows_affected()
+        });
+        Ok(())
+    }
+
+    /// Deletes what was closed, sent or used before `before`.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge(&self, before: Millis) -> Result<(), StoreError> {
         for statement in [&PURGE_ELICITATIONS, &PURGE_SIGNALS, &PURGE_IDEMPOTENCY] {
             write!(self, statement, |sql, pool| sqlx::query(sql)
                 .bind(before.0)
@@ -84,10 +116,6 @@ impl Store {
                 .await?
                 .rows_affected());
         }
-        let died_before = now.0.saturating_sub(FINISH_MS);
-        write!(self, ABANDON, |sql, pool| {
-            sqlx::query(sql).bind(now.0).bind(died_before).execute(pool).await?.rows_affected()
-        });
         Ok(())
     }
 }

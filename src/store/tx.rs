@@ -68,11 +68,17 @@ pub(super) enum Tx {
 }
 
 impl Store {
+    /// In a task of its own: sqlx 0.9.0 counts a transaction only after `BEGIN` was answered, so that a caller who
+    /// hangs up meanwhile would give a connection back to the pool that is inside one (transact-rs/sqlx #4393).
     pub(super) async fn begin_tx(&self) -> Result<Tx, StoreError> {
-        Ok(match &self.pools {
-            Pools::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Pools::Postgres(pool) => Tx::Postgres(pool.begin().await?),
-        })
+        let pools = self.pools.clone();
+        let begun = tokio::spawn(async move {
+            Ok::<_, sqlx::Error>(match &pools {
+                Pools::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+                Pools::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            })
+        });
+        Ok(begun.await.map_err(|_| StoreError::Unavailable("a transaction could not begin"))??)
     }
 }
 

@@ -1,11 +1,7 @@
 //! `/callback/{server}/{provider}`: the third party sends the browser back here. Never renders: every answer is a
 //! redirect to a clean address, so that no code stays in a history (R44).
 
-use axum::{
-    body::Bytes,
-    extract::{Path, RawQuery},
-    response::Response,
-};
+use axum::{extract::RawQuery, response::Response};
 
 use crate::{
     connect::{self, Arrival, Arriving, Refusal},
@@ -16,10 +12,15 @@ use super::{
     here::{Here, done_path, resume_path, see_other},
     pages::Bad,
     parameters::{self, Parameters},
+    segments::{Body, Segments},
 };
 
+/// The path's server and provider. What cannot be read is redirected too: the code must not stay in the address.
+type Ids = Segments<(String, String)>;
+
 /// `GET /callback/{server}/{provider}`.
-pub async fn arrive(here: Here, Path(path): Path<(String, String)>, RawQuery(query): RawQuery) -> Response {
+pub async fn arrive(here: Here, path: Result<Ids, Response>, RawQuery(query): RawQuery) -> Response {
+    let Ok(Segments(path)) = path else { return see_other("/stopped/not-found") };
     let pairs = Parameters::pairs(query.as_deref().unwrap_or_default());
     take(&here, &path, &pairs).await
 }
@@ -28,10 +29,11 @@ pub async fn arrive(here: Here, Path(path): Path<(String, String)>, RawQuery(que
 /// come with a cross-site post, so the response is parked and taken up by a GET of our own (R69).
 pub async fn arrive_by_form(
     here: Here,
-    Path(path): Path<(String, String)>,
+    path: Result<Ids, Response>,
     RawQuery(query): RawQuery,
-    body: Bytes,
+    body: Result<Body, Response>,
 ) -> Response {
+    let Ok(Segments(path)) = path else { return see_other("/stopped/not-found") };
     let provider = path.1.parse().ok().and_then(|id: ProviderId| here.app.providers.get(&id));
     if !provider.is_some_and(|provider| provider.form_post) {
         return here.bad(Bad::Method);
@@ -40,12 +42,13 @@ pub async fn arrive_by_form(
     if query.is_some_and(|query| !query.is_empty()) || !parameters::is_form(&here.headers) {
         return see_other("/stopped/bad-request");
     }
+    let Ok(Body(body)) = body else { return see_other("/stopped/bad-request") };
     let Ok(text) = std::str::from_utf8(&body) else { return see_other("/stopped/bad-request") };
     take(&here, &path, &Parameters::pairs(text)).await
 }
 
 /// `GET /connect/{id}/resume?attempt=`: the way on after a sign-in that was missing at the callback.
-pub async fn resume(here: Here, Path(id): Path<String>, RawQuery(query): RawQuery) -> Response {
+pub async fn resume(here: Here, Segments(id): Segments<String>, RawQuery(query): RawQuery) -> Response {
     let Ok(id) = id.parse::<ElicitationId>() else { return here.not_found() };
     let Ok(parameters) = Parameters::query(query.as_deref()) else { return here.bad(Bad::Malformed) };
     let Some(attempt) = parameters.get("attempt").and_then(|id| id.parse::<AttemptId>().ok()) else {

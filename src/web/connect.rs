@@ -1,11 +1,6 @@
 //! `/connect`: what the person is asked, and what they answer. GET shows and changes nothing (R8).
 
-use axum::{
-    body::Bytes,
-    extract::{Path, RawQuery},
-    http::header,
-    response::Response,
-};
+use axum::{body::Bytes, extract::RawQuery, http::header, response::Response};
 use time::OffsetDateTime;
 
 use crate::{
@@ -20,6 +15,7 @@ use super::{
     here::{Here, connect_path, done_path, leaving_path, person, see_other, sign_in_path},
     pages::{self, Bad, Label, Message, Post},
     parameters::{ParameterError, Parameters},
+    segments::{Body, Segments},
 };
 
 /// `GET /connect?elicitationId=`: the question, or whatever has become of it.
@@ -41,7 +37,7 @@ pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
 }
 
 /// `POST /connect/{id}/continue`: the person agreed; send the browser to the provider.
-pub async fn agree(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+pub async fn agree(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, _) = match here.posted(&id, &body).await {
         Ok(posted) => posted,
         Err(response) => return *response,
@@ -72,7 +68,7 @@ pub async fn agree(here: Here, Path(id): Path<String>, body: Bytes) -> Response 
 }
 
 /// `POST /connect/{id}/decline`: the person said no.
-pub async fn decline(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+pub async fn decline(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, _) = match here.posted(&id, &body).await {
         Ok(posted) => posted,
         Err(response) => return *response,
@@ -90,14 +86,14 @@ pub async fn decline(here: Here, Path(id): Path<String>, body: Bytes) -> Respons
 }
 
 /// `POST /connect/{id}/keep`: the connection that is there will do.
-pub async fn keep(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+pub async fn keep(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, _) = match here.posted(&id, &body).await {
         Ok(posted) => posted,
         Err(response) => return *response,
     };
     let asked = opened.mine.elicitation().clone();
     let now = here.app.clock.now();
-    let suffices = opened.connection.as_ref().filter(|one| one.satisfies(&asked.scopes, now));
+    let suffices = opened.connection.as_ref().filter(|one| one.covers(&asked.scopes, now));
     let (Some(connection), Ok(mine)) = (suffices, opened.mine.clone().open(now)) else {
         return see_other(&connect_path(asked.id));
     };
@@ -110,7 +106,7 @@ pub async fn keep(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
 }
 
 /// `POST /connect/{id}/account`: the answer on `account-changed`.
-pub async fn account(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+pub async fn account(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, form) = match here.posted(&id, &body).await {
         Ok(posted) => posted,
         Err(response) => return *response,
@@ -125,7 +121,10 @@ pub async fn account(here: Here, Path(id): Path<String>, body: Bytes) -> Respons
         return here.not_found();
     };
     let result = match opened.attempt(&here.app, attempt).await {
-        Ok(found) => connect::answer(&here.app, &opened, &found, here.attempt_cookie(attempt), answer).await,
+        Ok(found) => {
+            let (cookie, seen) = (here.attempt_cookie(attempt), form.get("seen"));
+            connect::answer(&here.app, &opened, &found, cookie, answer, seen).await
+        }
         Err(refusal) => Err(refusal),
     };
     match result {
@@ -136,7 +135,7 @@ pub async fn account(here: Here, Path(id): Path<String>, body: Bytes) -> Respons
 }
 
 /// `POST /connect/{id}/restart`: on `expired`, the same question again for the same person.
-pub async fn restart(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+pub async fn restart(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, _) = match here.posted(&id, &body).await {
         Ok(posted) => posted,
         Err(response) => return *response,
@@ -239,7 +238,9 @@ impl Here {
             account: Label::new(label.unwrap_or_default()),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
-            keep: Some(self.post(format!("/connect/{}/keep", asked.id))),
+            keep: connection
+                .filter(|one| one.covers(&asked.scopes, self.app.clock.now()))
+                .map(|_| self.post(format!("/connect/{}/keep", asked.id))),
             person: person(&opened.visitor),
             switch: Some(sign_in_path(asked.id, None, true)),
             agree: self.agree_post(asked),

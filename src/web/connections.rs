@@ -1,10 +1,6 @@
 //! `/connections`: what a person has connected at one MCP server's issuer, and disconnecting it.
 
-use axum::{
-    body::Bytes,
-    extract::{Path, RawQuery},
-    response::Response,
-};
+use axum::{extract::RawQuery, response::Response};
 use time::OffsetDateTime;
 
 use crate::{
@@ -21,6 +17,7 @@ use super::{
     here::{Here, see_other},
     pages::{self, Away, Bad, Label, Standing},
     parameters::{ParameterError, Parameters},
+    segments::{Body, Segments},
 };
 
 /// More than anybody has; the page says nothing of a second one.
@@ -63,7 +60,7 @@ pub async fn list(here: Here, RawQuery(query): RawQuery) -> Response {
 }
 
 /// `POST /connections/{id}/disconnect`. Another person's connection is not found, like an unknown one.
-pub async fn disconnect(here: Here, Path(id): Path<String>, body: Bytes) -> Response {
+pub async fn disconnect(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let Ok(id) = id.parse::<ConnectionId>() else { return here.not_found() };
     let form = match Parameters::form(&here.headers, &body) {
         Ok(form) => form,

@@ -8,6 +8,7 @@ use crate::{
     elicitation::ElicitationId,
     provider::ProviderError,
     store::{StoreError, Visitor},
+    telemetry::SecurityEvent,
 };
 
 use super::{
@@ -34,6 +35,7 @@ impl Here {
             Refusal::Provider(error) => self.provider_trouble(&error),
             Refusal::Store(error) => self.store_trouble(&error),
             Refusal::Unreadable(_) => {
+                self.app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
                 tracing::error!(reference = self.reference, "a sealed value does not open");
                 self.show(&pages::ServerError { frame: self.frame() })
             }

@@ -3,10 +3,7 @@
 //! A page of ours between the form and the provider, because Chrome and Safari apply `form-action` to the whole
 //! redirect chain of a form's post (R42).
 
-use axum::{
-    extract::{Path, RawQuery},
-    response::Response,
-};
+use axum::{extract::RawQuery, response::Response};
 
 use crate::{
     connect::{self, Refusal},
@@ -17,10 +14,11 @@ use super::{
     here::{Here, done_path, see_other},
     pages::{self, Away, Bad},
     parameters::Parameters,
+    segments::Segments,
 };
 
 /// `GET /connect/{id}/leaving?attempt=`. Needs the session, the comparison and the attempt's cookie.
-pub async fn show(here: Here, Path(id): Path<String>, RawQuery(query): RawQuery) -> Response {
+pub async fn show(here: Here, Segments(id): Segments<String>, RawQuery(query): RawQuery) -> Response {
     let Ok(id) = id.parse::<ElicitationId>() else { return here.not_found() };
     let Ok(parameters) = Parameters::query(query.as_deref()) else { return here.bad(Bad::Malformed) };
     let Some(attempt) = parameters.get("attempt").and_then(|id| id.parse::<AttemptId>().ok()) else {

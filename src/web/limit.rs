@@ -12,7 +12,7 @@ use axum::{
     response::Response,
 };
 
-use crate::{app::App, pace::Pace};
+use crate::{app::App, pace::Pace, secret::Hash};
 
 use super::{client_ip::ClientIp, here::Here, pages};
 
@@ -21,13 +21,28 @@ use super::{client_ip::ClientIp, here::Here, pages};
 pub struct ByAddress {
     app: App,
     pace: Arc<Pace<IpAddr>>,
+    sessions: Arc<Pace<Hash>>,
 }
 
 impl ByAddress {
     /// A fresh count, as the settings say.
     pub fn new(app: &App) -> Self {
-        let pace = Pace::per_minute(app.settings.limits.requests_per_minute, app.clock.clone());
-        Self { app: app.clone(), pace: Arc::new(pace) }
+        let per_minute = app.settings.limits.requests_per_minute;
+        let pace = Arc::new(Pace::per_minute(per_minute, app.clock.clone()));
+        let sessions = Arc::new(Pace::per_minute(per_minute, app.clock.clone()));
+        Self { app: app.clone(), pace, sessions }
+    }
+
+    /// Somebody who is signed in is not refused because of others behind the same address: a live session has a
+    /// count of its own.
+    async fn lets_session(&self, here: &Here) -> bool {
+        let Some(session) = here.session() else { return false };
+        if self.sessions.check(&session).is_err() {
+            return false;
+        }
+        let now = self.app.clock.now();
+        let idle_since = now.minus(self.app.settings.lifetimes.session_idle);
+        matches!(self.app.store.session(&session, now, idle_since).await, Ok(Some(_)))
     }
 }
 
@@ -40,6 +55,9 @@ pub async fn by_address(State(count): State<ByAddress>, request: Request, next: 
         return next.run(request).await;
     };
     let here = Here::of(&count.app, request.headers(), request.extensions());
+    if count.lets_session(&here).await {
+        return next.run(request).await;
+    }
     let seconds = wait.as_secs().saturating_add(1);
     let mut response = here.show(&pages::TooManyRequests { frame: here.frame(), retry_after: seconds });
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

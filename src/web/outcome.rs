@@ -1,12 +1,11 @@
 //! `/connect/{id}/done`: what came of it. Safe to reload, and the same for every request that arrived.
 
-use axum::{
-    extract::{Path, RawQuery},
-    response::Response,
-};
+use std::time::Duration;
+
+use axum::{extract::RawQuery, response::Response};
 
 use crate::{
-    connect::{self, Opened, Refusal, View, offered},
+    connect::{self, Opened, View, offered},
     elicitation::{Attempt, AttemptId, AttemptState, Elicitation, ElicitationId, Outcome, State},
 };
 
@@ -14,10 +13,14 @@ use super::{
     here::{Here, connect_path, done_path, see_other},
     pages::{self, Bad, CancelledBy, FailedBecause, Label, NotConnectedBecause},
     parameters::Parameters,
+    segments::Segments,
 };
 
+/// How long a claimed attempt can be under way.
+const FINISHING: Duration = Duration::from_secs(60);
+
 /// `GET /connect/{id}/done[?attempt=]`.
-pub async fn show(here: Here, Path(id): Path<String>, RawQuery(query): RawQuery) -> Response {
+pub async fn show(here: Here, Segments(id): Segments<String>, RawQuery(query): RawQuery) -> Response {
     let Ok(id) = id.parse::<ElicitationId>() else { return here.not_found() };
     let Ok(parameters) = Parameters::query(query.as_deref()) else { return here.bad(Bad::Malformed) };
     let attempt = match parameters.get("attempt").map(str::parse::<AttemptId>) {
@@ -48,6 +51,9 @@ impl Here {
     fn outcome(&self, opened: &Opened, attempt: Option<&Attempt>) -> Response {
         let asked = opened.mine.elicitation();
         match attempt.map(|attempt| (attempt, attempt.state)) {
+            Some((attempt, AttemptState::Claimed)) if self.is_given_up(attempt) => {
+                self.settled(opened, attempt, Outcome::Unreachable)
+            }
             Some((attempt, AttemptState::Claimed)) => self.show(&pages::Working {
                 frame: self.frame_of(&opened.visitor),
                 asked: self.asked(asked),
@@ -60,6 +66,12 @@ impl Here {
             },
             Some((_, AttemptState::Live)) | None => self.as_it_stands(opened),
         }
+    }
+
+    /// The process that claimed it has died; the sweeper will say so.
+    fn is_given_up(&self, attempt: &Attempt) -> bool {
+        let now = self.app.clock.now();
+        attempt.claimed_at.is_some_and(|at| at.plus(FINISHING) <= now)
     }
 
     /// Without an attempt that says more: the elicitation's own state.
@@ -130,7 +142,6 @@ impl Here {
         }
         let account = match offered(&self.app, opened, attempt) {
             Ok(account) => account,
-            Err(refusal @ Refusal::Moved) => return self.refuse(refusal, asked.id, Some(&opened.visitor)),
             Err(refusal) => return self.refuse(refusal, asked.id, Some(&opened.visitor)),
         };
         let previous = opened.connection.as_ref();
@@ -142,7 +153,7 @@ impl Here {
             new: Label::new(account.label.as_deref().or(account.id.as_deref()).unwrap_or_default()),
             previous: Label::new(label.unwrap_or_default()),
             previous_suffices: suffices,
-            answer: self.post(format!("/connect/{}/account", asked.id)),
+            answer: self.post(format!("/connect/{}/account", asked.id)).with("seen", connect::seen(previous)),
             attempt: attempt.id.to_string(),
             decline: Some(self.decline_post(asked)),
         })

@@ -5,7 +5,7 @@ use std::any::Any;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Path, Request, State},
+    extract::{DefaultBodyLimit, Request, State},
     http::{HeaderValue, StatusCode, header, uri::Authority},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
@@ -22,7 +22,9 @@ use super::{
     limit::{self, ByAddress},
     outcome,
     pages::Bad,
-    request_id, sign_in, stopped,
+    request_id,
+    segments::Segments,
+    sign_in, stopped,
 };
 
 /// Everything that a browser may ask for.
@@ -30,7 +32,7 @@ pub fn router(app: App) -> Router {
     Router::new()
         .route("/connect", get(connect::show))
         .route("/connect/{id}/continue", post(connect::agree))
-        .route("/connect/{id}/leaving", get(leaving::show))
+        .route("/connect/{id}/leaving", quiet(get(leaving::show)))
         .route("/connect/{id}/keep", post(connect::keep))
         .route("/connect/{id}/account", post(connect::account))
         .route("/connect/{id}/decline", post(connect::decline))
@@ -40,7 +42,7 @@ pub fn router(app: App) -> Router {
         .route("/callback/{server}/{provider}", acting(get(callback::arrive)).post(callback::arrive_by_form))
         .route("/connections", get(connections::list))
         .route("/connections/{id}/disconnect", post(connections::disconnect))
-        .route("/sign-in", get(sign_in::begin))
+        .route("/sign-in", quiet(get(sign_in::begin)))
         .route("/sign-in/callback/{as}", acting(get(sign_in::arrive)))
         .route("/sign-in/confirm", get(sign_in::confirm::show).post(sign_in::confirm::agree))
         .route("/sign-out", post(sign_in::sign_out::leave))
@@ -63,11 +65,16 @@ fn acting(route: MethodRouter<App>) -> MethodRouter<App> {
     route.head(method_not_allowed)
 }
 
+/// A GET that may ask another server something; HEAD asks nobody.
+fn quiet(route: MethodRouter<App>) -> MethodRouter<App> {
+    route.head(|| async {})
+}
+
 async fn method_not_allowed(here: Here) -> Response {
     here.bad(Bad::Method)
 }
 
-async fn file(here: Here, Path(name): Path<String>) -> Response {
+async fn file(here: Here, Segments(name): Segments<String>) -> Response {
     let Some(asset) = assets::find(&format!("/static/{name}")) else { return here.not_found() };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type)),

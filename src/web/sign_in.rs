@@ -8,11 +8,7 @@ mod remembered;
 pub mod sign_out;
 mod travelling;
 
-use axum::{
-    extract::{Path, RawQuery},
-    http::header,
-    response::Response,
-};
+use axum::{extract::RawQuery, http::header, response::Response};
 
 use crate::{
     elicitation::{AttemptId, ElicitationId, ServerId},
@@ -27,6 +23,7 @@ use super::{
     here::{Here, see_other, sign_in_path},
     pages::{self, Bad, SignInTrouble},
     parameters::Parameters,
+    segments::Segments,
 };
 
 /// `GET /sign-in`: starts a sign-in, also where there is one. Keeps nothing here.
@@ -54,7 +51,12 @@ pub async fn begin(here: Here, RawQuery(query): RawQuery) -> Response {
 }
 
 /// `GET /sign-in/callback/{as}`: the authorization server sends the browser back here.
-pub async fn arrive(here: Here, Path(server): Path<String>, RawQuery(query): RawQuery) -> Response {
+pub async fn arrive(
+    here: Here,
+    server: Result<Segments<String>, Response>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let Ok(Segments(server)) = server else { return see_other("/stopped/not-found") };
     let arrived = match Answer::parse(query.as_deref().unwrap_or_default()) {
         Ok(answer) => here.complete(&server, &answer).await,
         Err(refusal) => Err((refusal.into(), None)),
@@ -227,8 +229,8 @@ impl Here {
             let url = &settings.public_url;
             let cookie = cookies::set(url, cookies::SESSION, id.expose(), Some(life.whole()), SameSite::Lax);
             response.headers_mut().append(header::SET_COOKIE, cookie);
-            Remembered::read(self).keep(self, &arrived.subject, &mut response);
         }
+        Remembered::read(self).keep(self, &arrived.subject, &mut response);
         Ok(response)
     }
 

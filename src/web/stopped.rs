@@ -1,9 +1,6 @@
 //! `/stopped/{page}`: a refusal that belongs to no proven attempt. Knows nothing and changes nothing.
 
-use axum::{
-    extract::{Path, RawQuery},
-    response::Response,
-};
+use axum::{extract::RawQuery, response::Response};
 
 use crate::elicitation::ElicitationId;
 
@@ -11,10 +8,11 @@ use super::{
     here::{Here, connect_path, see_other},
     pages::{self, Bad, Name},
     parameters::Parameters,
+    segments::Segments,
 };
 
 /// `GET /stopped/{page}`. Anything that is not a refusal is not found.
-pub async fn show(here: Here, Path(page): Path<String>, RawQuery(query): RawQuery) -> Response {
+pub async fn show(here: Here, Segments(page): Segments<String>, RawQuery(query): RawQuery) -> Response {
     let frame = here.frame();
     match Name::parse(&page) {
         Some(Name::OtherBrowser) => here.show(&pages::OtherBrowser { frame, open_again: None }),

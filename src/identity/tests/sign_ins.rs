@@ -34,6 +34,7 @@ fn id_token(bench: &Bench, nonce: &str) -> Value {
     json!({
         "iss": bench.issuer(), "sub": "alice", "aud": "consentry", "nonce": nonce,
         "iat": bench.seconds(), "exp": bench.seconds() + 300, "email": "alice@example.com",
+        "email_verified": true,
     })
 }
 

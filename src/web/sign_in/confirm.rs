@@ -1,7 +1,7 @@
 //! "You are now X. Continue?": a sign-in that changes this browser's person waits, sealed in a cookie of its own, for
 //! a yes by POST. Nobody is signed in before.
 
-use axum::{body::Bytes, extract::RawQuery, http::header, response::Response};
+use axum::{extract::RawQuery, http::header, response::Response};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -19,6 +19,7 @@ use crate::{
         here::{Here, see_other},
         pages::{self, Bad, Label, Post, SignInTrouble},
         parameters::{ParameterError, Parameters},
+        segments::Body,
     },
 };
 
@@ -56,7 +57,7 @@ pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
 }
 
 /// `POST /sign-in/confirm`: the yes.
-pub async fn agree(here: Here, body: Bytes) -> Response {
+pub async fn agree(here: Here, Body(body): Body) -> Response {
     let form = match Parameters::form(&here.headers, &body) {
         Ok(form) => form,
         Err(ParameterError::MediaType) => return here.bad(Bad::MediaType),

@@ -1,19 +1,20 @@
 //! `POST /sign-out`: ends this browser's session on every replica, with its attempts and what they had parked (R37).
 
-use axum::{body::Bytes, response::Response};
+use axum::response::Response;
 
 use crate::web::{
     cookies, csrf,
     here::{Here, see_other},
     pages::Bad,
     parameters::{ParameterError, Parameters},
+    segments::Body,
 };
 
 /// Where one is told so.
 const SIGNED_OUT: &str = "/stopped/signed-out";
 
 /// Without a session there is nothing to end, and nothing to guard.
-pub async fn leave(here: Here, body: Bytes) -> Response {
+pub async fn leave(here: Here, Body(body): Body) -> Response {
     let form = match Parameters::form(&here.headers, &body) {
         Ok(form) => form,
         Err(ParameterError::MediaType) => return here.bad(Bad::MediaType),

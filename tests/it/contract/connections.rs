@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use consentry::{
-    connection::{Connection, ConnectionId, Status},
+    connection::{Account, Connection, ConnectionId, Status},
     elicitation::{AttemptState, NewElicitation, Outcome, State},
     random::Random,
     signal::Kind,
@@ -260,7 +260,13 @@ async fn two_people_may_share_an_account(db: Database) {
     connect(&db, NewElicitation { owner: bob(), ..asked() }, "hubot").await;
     let gitlab = "gitlab".parse().unwrap();
     connect(&db, NewElicitation { provider: gitlab, ..asked() }, "octocat").await;
-    assert!(!db.store.shares_account(&mine).await.unwrap());
+    assert!(db.store.disconnect(&mine.server, mine.id, "x", NOW).await.unwrap().is_some());
+    let in_use = async |account: &Account, owner| {
+        db.store.account_in_use(&mine.provider, account, &owner).await.unwrap()
+    };
+    assert!(!in_use(&mine.account, alice()).await, "another account, and another provider's");
+    assert!(!in_use(&Account::default(), alice()).await);
+    assert!(in_use(&Account::default(), bob()).await, "an account that is not known may be any of its owner");
     connect(&db, NewElicitation { server: notes(), owner: bob(), ..asked() }, "octocat").await;
-    assert!(db.store.shares_account(&mine).await.unwrap());
+    assert!(in_use(&mine.account, alice()).await);
 }

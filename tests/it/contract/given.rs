@@ -71,6 +71,7 @@ pub(super) fn asked() -> NewElicitation {
         message: Some("Connect GitHub to list your repositories.".to_owned()),
         seen: None,
         expires_at: NOW.plus(LIFE),
+        restart_of: None,
     }
 }
 

@@ -20,6 +20,46 @@ contract! {
     what_is_closed_is_not_expired,
     what_is_old_is_deleted_with_its_attempts,
     an_attempt_whose_process_died_is_ended,
+    one_made_at_the_moment_of_a_connect_is_found,
+    a_caller_who_hangs_up_leaves_no_transaction_behind,
+}
+
+/// R81: dropped while `BEGIN` is on its way, a move must not give a connection back that is inside a transaction: what
+/// the next one writes on it would never be committed.
+async fn a_caller_who_hangs_up_leaves_no_transaction_behind(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let mut cut_off = 0;
+    for _ in 0..20 {
+        let mut expiring = Box::pin(db.store.expire(asked.id, NOW));
+        let polled =
+            std::future::poll_fn(|context| std::task::Poll::Ready(expiring.as_mut().poll(context))).await;
+        cut_off += usize::from(polled.is_pending());
+        drop(expiring);
+    }
+    assert!(cut_off > 0, "somebody hung up in between");
+    assert!(db.store.decline(&owned_open(&asked), NOW).await.unwrap());
+    let mut raw = Raw::connect(&db).await;
+    assert_eq!(raw.number("SELECT COUNT(*) FROM elicitations WHERE state = 'declined'").await, 1);
+    if db.engine == crate::engine::Engine::Postgres {
+        let idle = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND state LIKE 'idle in transaction%'";
+        assert_eq!(raw.number(idle).await, 0);
+    }
+}
+
+/// One that saw no connection when it was made, because that was being committed, must not hang.
+async fn one_made_at_the_moment_of_a_connect_is_found(db: Database) {
+    let connection = db.store.given_connection("octocat").await;
+    let missed = db.store.given_elicitation(&asked_by("missed")).await;
+    let switching = NewElicitation { seen: Some(connection.as_grant()), ..asked_by("switching") };
+    db.store.given_elicitation(&switching).await;
+    db.store.given_elicitation(&NewElicitation { owner: bob(), ..asked_by("bob") }).await;
+    let found: Vec<ElicitationId> =
+        db.store.satisfiable(NOW, 10).await.unwrap().iter().map(|one| one.id).collect();
+    assert_eq!(found, [missed.id]);
+    assert!(db.store.satisfiable(missed.expires_at, 10).await.unwrap().is_empty());
+    assert!(db.store.satisfy(&missed, connection.as_grant(), NOW).await.unwrap());
+    assert!(db.store.satisfiable(NOW, 10).await.unwrap().is_empty());
 }
 
 async fn what_ran_out_is_closed_once_with_its_signal(db: Database) {
@@ -88,7 +128,7 @@ async fn what_is_old_is_deleted_with_its_attempts(db: Database) {
     let open = db.store.given_elicitation(&asked_by("open")).await;
     let idempotency = Idempotency { key: digest("key"), body: digest("body") };
     db.store.create_once(&asked_by("open"), idempotency, NOW).await.unwrap();
-    db.store.purge(after(5), after(6)).await.unwrap();
+    db.store.purge(after(5)).await.unwrap();
     assert!(db.store.elicitation(old.id).await.unwrap().is_none());
     assert!(db.store.attempt(old.id, attempt.id).await.unwrap().is_none());
     assert!(db.store.recall(&files(), &idempotency.key).await.unwrap().is_none());
@@ -105,9 +145,9 @@ async fn what_is_old_is_deleted_with_its_attempts(db: Database) {
 async fn an_attempt_whose_process_died_is_ended(db: Database) {
     let asked = db.store.given_elicitation(&asked()).await;
     let claimed = db.store.given_claimed(&asked, NOW).await.attempt;
-    db.store.purge(NOW, after(60)).await.unwrap();
+    db.store.abandon(after(60)).await.unwrap();
     assert_eq!(db.store.attempt_now(&claimed).await.state, AttemptState::Claimed);
-    db.store.purge(NOW, after(61)).await.unwrap();
+    db.store.abandon(after(61)).await.unwrap();
     let ended = db.store.attempt_now(&claimed).await;
     assert_eq!((ended.state, ended.outcome), (AttemptState::Settled, Some(Outcome::Unreachable)));
     assert_eq!(db.store.again(&asked).await.state(after(61)), State::Pending, "the link works again");

@@ -83,6 +83,7 @@ impl Bench {
             message: None,
             seen: None,
             expires_at: now.plus(Duration::from_mins(30)),
+            restart_of: None,
         };
         self.app.store.create(&new, now).await.unwrap();
         format!("/connect?elicitationId={}", new.id)
