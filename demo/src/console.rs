@@ -5,7 +5,7 @@
 use std::{
     io::{self, IsTerminal, Write},
     process::{Command, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, Once, PoisonError},
     thread,
 };
 
@@ -16,6 +16,8 @@ use tokio::sync::oneshot;
 #[derive(Clone)]
 pub struct Console {
     out: Arc<Mutex<dyn Write + Send>>,
+    /// Who waits for the next line.
+    asking: Arc<Mutex<Option<oneshot::Sender<String>>>>,
     style: bool,
     person: bool,
 }
@@ -28,6 +30,7 @@ impl Console {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             out: Arc::new(Mutex::new(io::stdout())),
+            asking: Arc::default(),
             style: terminal && !dumb && !plain,
             person: terminal && io::stdin().is_terminal(),
         }
@@ -35,7 +38,7 @@ impl Console {
 
     /// Plain text into `out`, nobody to ask.
     pub fn plain(out: impl Write + Send + 'static) -> Self {
-        Self { out: Arc::new(Mutex::new(out)), style: false, person: false }
+        Self { out: Arc::new(Mutex::new(out)), asking: Arc::default(), style: false, person: false }
     }
 
     /// Whether somebody sits there who can be asked.
@@ -87,20 +90,32 @@ impl Console {
         format!("{}\n{}{}", link.text(), " ".repeat(before.len()), "^".repeat(host.len()))
     }
 
-    /// Asks, and gives the answer in lower case; none when nobody is there or the input has ended.
+    /// Asks, and gives the answer in lower case; none when nobody is there, the input has ended, or another question
+    /// is asked meanwhile.
     pub async fn ask(&self, question: &str) -> Option<String> {
         if !self.person {
             return None;
         }
-        self.write(&format!("{question} "));
         let (answered, answer) = oneshot::channel();
-        // A thread of its own, because reading cannot be interrupted: it must not hold up the end of the process.
-        thread::spawn(move || {
-            let mut line = String::new();
-            let read = io::stdin().read_line(&mut line);
-            let _ = answered.send(read.ok().filter(|bytes| *bytes > 0).map(|_| line.trim().to_lowercase()));
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner).replace(answered);
+        self.write(&format!("{question} "));
+        self.listen();
+        answer.await.ok()
+    }
+
+    /// Hands each line to the question that is open. A thread of its own, because reading cannot be interrupted: it must
+    /// not hold up the end of the process.
+    fn listen(&self) {
+        static LISTENING: Once = Once::new();
+        let asking = Arc::clone(&self.asking);
+        LISTENING.call_once(|| {
+            thread::spawn(move || {
+                for line in io::stdin().lines().map_while(Result::ok) {
+                    let open = asking.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    let _ = open.map(|open| open.send(line.trim().to_lowercase()));
+                }
+            });
         });
-        answer.await.ok().flatten()
     }
 
     /// Opens a link in the person's browser.

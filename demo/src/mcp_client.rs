@@ -23,6 +23,8 @@ use rmcp::{
     transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
 
+use tokio::sync::Notify;
+
 use crate::console::{Console, printable};
 
 /// Which revision of the protocol the client speaks.
@@ -78,7 +80,8 @@ impl McpClient {
             Era::Legacy => ClientLifecycleMode::Initialize,
             Era::Modern => ClientLifecycleMode::Discover { preferred_versions: vec![era.version()] },
         };
-        let person = Person { console, era, links: Mutex::default(), declined: Mutex::default() };
+        let person =
+            Person { console, era, links: Mutex::default(), declined: Mutex::default(), done: Notify::new() };
         Ok(Self { service: person.serve_with_lifecycle(transport, lifecycle).await? })
     }
 
@@ -122,6 +125,8 @@ struct Person {
     /// The links that were shown.
     links: Mutex<HashSet<String>>,
     declined: Mutex<bool>,
+    /// Something that was asked for is done.
+    done: Notify,
 }
 
 impl Person {
@@ -138,7 +143,12 @@ impl Person {
         }
         self.show(message, link);
         let question = "  Open it in your browser? [y/N, d declines]";
-        let action = match self.console.ask(question).await.as_deref() {
+        let answer = tokio::select! {
+            answer = self.console.ask(question) => answer,
+            // The person was quicker in the browser.
+            () = self.done.notified() => return ElicitationAction::Accept,
+        };
+        let action = match answer.as_deref() {
             Some("y" | "yes") => self.open(link),
             Some("d") => ElicitationAction::Decline,
             // The person opens it on their own, here or elsewhere.
@@ -179,7 +189,7 @@ impl ClientHandler for Person {
         let mut can = ClientCapabilities::default();
         can.elicitation = Some(links_only);
         let name = Implementation::new("consentry-demo", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(can, name.with_title("Consentry demo")).with_protocol_version(self.era.version())
+        ClientConfig::new(can, name.with_title("Demo client")).with_protocol_version(self.era.version())
     }
 
     async fn create_elicitation(
@@ -198,7 +208,8 @@ impl ClientHandler for Person {
     async fn on_custom_notification(&self, news: CustomNotification, _: NotificationContext<RoleClient>) {
         if news.method == COMPLETE_METHOD {
             let told = self.console.faint(&format!("({COMPLETE_METHOD})"));
-            self.console.say(&format!("  The server says that it is done. {told}"));
+            self.console.say(&format!("\n  The server says that it is done. {told}"));
+            self.done.notify_waiters();
         }
     }
 }

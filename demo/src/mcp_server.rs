@@ -34,7 +34,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use self::{bearer::Bearer, connect::Connect, files::Files, gate::Gate};
 
 /// The name that people see.
-const NAME: &str = "Example Files for MCP";
+const NAME: &str = "Demo MCP server";
 /// A session outlives the elicitations in it, which live for half an hour; rmcp ends it after five minutes otherwise.
 const SESSION_LIFE: Duration = Duration::from_secs(2 * 60 * 60);
 

@@ -1,9 +1,12 @@
 //! What the command does: starts the world, says who is where, and either plays alice's MCP client or leaves the
 //! servers to others.
 
-use std::{process::ExitCode, time::Duration};
+use std::{io, process::ExitCode, time::Duration};
 
-use tokio::{signal, time::timeout};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
 
 use crate::{
     Options, World,
@@ -12,6 +15,8 @@ use crate::{
     who,
 };
 
+/// How long a browser has for its last page when nobody is at the terminal to say so.
+const LAST_PAGE: Duration = Duration::from_secs(3);
 /// Whom the terminal's client acts for.
 const PERSON: &str = "alice";
 const TOOL: &str = "list_files";
@@ -42,9 +47,14 @@ pub struct Demo {
 /// Runs the demo to its end or to Ctrl-C. Succeeds when the tool gave its result, or when the servers were left to
 /// others.
 pub async fn run(demo: Demo, console: Console) -> ExitCode {
+    let Ok(mut interrupted) = Interrupted::listen() else { return ExitCode::FAILURE };
     let patience = Duration::from_secs(demo.wait * 60);
     let options = Options { ports: demo.ports, patience, ..Options::default() };
-    let world = match World::start(options).await {
+    let started = tokio::select! {
+        started = World::start(options) => started,
+        () = interrupted.wait() => return ExitCode::FAILURE,
+    };
+    let world = match started {
         Ok(world) => world,
         Err(error) => {
             console.say(&format!("{} {error}", console.warning("The demo could not start:")));
@@ -53,105 +63,130 @@ pub async fn run(demo: Demo, console: Console) -> ExitCode {
         }
     };
     console.say(&who::who(&world, &console));
-    let ended = tokio::select! {
-        ended = act(&demo, &world, &console, patience) => ended,
-        () = interrupted() => {
-            console.say("\nStopping.");
-            // The servers were there for others; being told to stop is their ordinary end.
-            if demo.no_client { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let ended = if demo.no_client {
+        console.say(&who::how(&world, &console));
+        interrupted.wait().await;
+        // The servers were there for others; being told to stop is their ordinary end.
+        ExitCode::SUCCESS
+    } else {
+        let ended = play(&demo, &world, &console, &mut interrupted).await;
+        if ended == ExitCode::SUCCESS {
+            linger(&console, &mut interrupted).await;
         }
+        ended
     };
     world.stop().await;
+    console.say(&console.faint("\n  Everything is stopped."));
     ended
 }
 
-async fn act(demo: &Demo, world: &World, console: &Console, patience: Duration) -> ExitCode {
-    if demo.no_client {
-        console.say(&who::how(world, console));
-        return std::future::pending().await;
-    }
-    match timeout(patience + GRACE, play(demo.era, world, console)).await {
-        Ok(Ok(true)) => ExitCode::SUCCESS,
-        Ok(Ok(false)) => ExitCode::FAILURE,
-        Ok(Err(error)) => {
-            console.say(&format!("  {} {error}", console.warning("The call got no result:")));
-            ExitCode::FAILURE
+/// Alice's client, from its connection to the tool's result.
+async fn play(demo: &Demo, world: &World, console: &Console, interrupted: &mut Interrupted) -> ExitCode {
+    introduce(demo.era, console);
+    let client = match connect(demo.era, world, console).await {
+        Ok(client) => client,
+        Err(error) => {
+            console.say(&format!("  {} {error}", console.warning("The MCP server was not reached:")));
+            return ExitCode::FAILURE;
         }
-        Err(_) => {
-            console.say(&format!("  {}", console.warning(&too_long(demo.wait))));
-            ExitCode::FAILURE
+    };
+    console.say(&format!("\n  Calling {} ...\n", console.strong(TOOL)));
+    let patience = Duration::from_secs(demo.wait * 60) + GRACE;
+    let ended = tokio::select! {
+        called = timeout(patience, client.call(TOOL)) => match called {
+            Ok(Ok(outcome)) => tell(outcome, &client, console).await,
+            Ok(Err(error)) => {
+                console.say(&format!("  {} {error}", console.warning("The call got no result:")));
+                ExitCode::FAILURE
+            }
+            Err(_) => {
+                let slow = format!("Nobody finished in the browser within {} minutes.", demo.wait);
+                console.say(&format!("  {} Start the demo again for a new link.", console.warning(&slow)));
+                ExitCode::FAILURE
+            }
+        },
+        () = interrupted.wait() => ExitCode::FAILURE,
+    };
+    client.close().await;
+    ended
+}
+
+/// The browser is on its way to its last page, and its person may want to look around there.
+async fn linger(console: &Console, interrupted: &mut Interrupted) {
+    let enough = async {
+        if console.has_person() {
+            console.ask("\n  Press Enter to stop everything.").await;
+        } else {
+            let _ = timeout(LAST_PAGE, std::future::pending::<()>()).await;
         }
+    };
+    tokio::select! {
+        () = enough => {}
+        () = interrupted.wait() => {}
     }
 }
 
-fn too_long(minutes: u64) -> String {
-    format!("Nobody finished in the browser within {minutes} minutes. Start the demo again for a new link.")
-}
-
-/// Alice's client: whether the tool gave its result.
-async fn play(era: Era, world: &World, console: &Console) -> Result<bool, Box<dyn std::error::Error>> {
-    let version = era.version();
+fn introduce(era: Era, console: &Console) {
     console.say(&format!(
         "\n{} (MCP {}, showing links is declared)\n",
         console.strong("This terminal is now Alice's MCP client"),
-        version.as_str()
+        era.version().as_str()
     ));
-    let token = world.token_for(PERSON).map_err(|refused| refused.to_string())?;
     console.say("  Her access token for the MCP server: the demo asked Example ID for it directly.");
     console.say(&console.faint("  Other clients have her sign in with a browser; see --no-client."));
     console.say(
         "  In the browser you are Alice too: sign in as Alice (the link is not for Bob), and allow access as",
     );
     console.say("  octocat or as hubot, which are accounts at Example Files.");
-    let client = McpClient::connect(&world.mcp_server.url(), &token, era, console.clone()).await?;
-    console.say(&format!("\n  Calling {} ...\n", console.strong(TOOL)));
-    let outcome = client.call(TOOL).await?;
-    let connected = tell(&outcome, console);
-    if connected {
-        let again = client.call(TOOL).await?;
-        if again == outcome {
-            console
-                .say(&console.faint("  Called once more: the same result, at once and without a question."));
-        }
-    }
-    client.close().await;
-    Ok(connected)
 }
 
-fn tell(outcome: &CallOutcome, console: &Console) -> bool {
-    match outcome {
+async fn connect(
+    era: Era,
+    world: &World,
+    console: &Console,
+) -> Result<McpClient, Box<dyn std::error::Error>> {
+    let token = world.token_for(PERSON).map_err(|refused| refused.to_string())?;
+    Ok(McpClient::connect(&world.mcp_server.url(), &token, era, console.clone()).await?)
+}
+
+async fn tell(outcome: CallOutcome, client: &McpClient, console: &Console) -> ExitCode {
+    let indented = |text: &str| format!("    {}", text.replace('\n', "\n    "));
+    match &outcome {
         CallOutcome::Done(text) => {
-            console.say(&format!("\n  {}\n", console.good("The tool's result")));
-            console.say(&format!("    {}\n", text.replace('\n', "\n    ")));
-            true
+            console.say(&format!("\n  {}\n\n{}", console.good("The tool's result"), indented(text)));
+            if client.call(TOOL).await.is_ok_and(|again| again == outcome) {
+                let again = "Called once more: the same result, at once and without a question.";
+                console.say(&console.faint(&format!("\n  {again}")));
+            }
+            return ExitCode::SUCCESS;
         }
         CallOutcome::Declined => {
-            console.say("\n  You declined, so there is no result. Nothing was connected.");
-            false
+            console.say("\n  You declined, so nothing was connected and there is no result.");
         }
         CallOutcome::Failed(text) => {
-            console.say(&format!("\n  {}\n", console.warning("The tool gave no result. The server says:")));
-            console.say(&format!("    {}", text.replace('\n', "\n    ")));
-            false
+            let title = console.warning("The tool gave no result. The server says:");
+            console.say(&format!("\n  {title}\n\n{}", indented(text)));
         }
     }
+    ExitCode::FAILURE
 }
 
 /// Ctrl-C, or a supervisor's request to stop.
-async fn interrupted() {
-    let ctrl_c = async {
-        if signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
+struct Interrupted {
+    ctrl_c: Signal,
+    terminate: Signal,
+}
+
+impl Interrupted {
+    /// From now on: until somebody listens, these signals end the process at once.
+    fn listen() -> io::Result<Self> {
+        Ok(Self { ctrl_c: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.ctrl_c.recv() => {}
+            _ = self.terminate.recv() => {}
         }
-    };
-    let told = async {
-        match signal::unix::signal(signal::unix::SignalKind::terminate()) {
-            Ok(mut terminate) => drop(terminate.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = ctrl_c => {}
-        () = told => {}
     }
 }

@@ -1,31 +1,26 @@
 //! Everybody, started together: each party on a host of its own, so that cookies stay apart and redirects are
 //! cross-site, as in life.
 
+mod plan;
+
 use std::{
-    fs, io,
+    io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
     time::Duration,
 };
 
 use consentry::{
-    clock::Clock,
-    config::{self, ConfigError, Environment},
-    random::Random,
-    server::{BuildError, Ended, Server},
-    vault::{Key, KeyId},
+    config::ConfigError,
+    server::{BuildError, Ended},
 };
-use consentry_fakes::{AuthorizationServer, Client, Listen, Provider, Refused};
+use consentry_fakes::{AuthorizationServer, Listen, Provider, Refused};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::plan::{Plan, Secrets};
 use crate::mcp_server::{self, Bound, McpServer};
-
-/// Ids in Consentry's settings.
-const SERVER: &str = "files";
-const PROVIDER: &str = "example-files";
-const AUTHORITY: &str = "example-id";
 
 /// How to start.
 #[derive(Clone, Debug)]
@@ -116,20 +111,15 @@ impl World {
 
         let secrets = Secrets::new();
         let plan = Plan {
-            public: free(at(0)).await?,
-            internal: free(at(1)).await?,
+            public: at(0),
+            internal: at(1),
             directory: directory.path(),
             database: options.database.as_deref(),
-            issuer: example_id.base_url(),
-            provider: example_files.base_url(),
+            example_id: &example_id,
+            example_files: &example_files,
             resource: &bound.resource(),
             secrets: &secrets,
         };
-        let public_url = plan.public_url();
-        let sign_in = Client::basic("consentry", &secrets.sign_in).name("Consentry");
-        example_id.register(sign_in.redirect_uri(format!("{public_url}/sign-in/callback/{AUTHORITY}")));
-        let files = Client::basic("consentry", &secrets.files).name("Consentry");
-        example_files.register(files.redirect_uri(format!("{public_url}/callback/{SERVER}/{PROVIDER}")));
         let consentry = plan.start().await?;
 
         let settings = mcp_server::Settings {
@@ -184,115 +174,5 @@ impl Hosts {
             2..=4 if self.apart => IpAddr::from([127, 0, 0, u8::try_from(nth).unwrap_or(1)]),
             _ => Ipv4Addr::LOCALHOST.into(),
         }
-    }
-}
-
-/// A port that can be had. It is let go again: Consentry's own URL stands in its settings, which come first.
-async fn free(address: SocketAddr) -> Result<SocketAddr, StartError> {
-    let taken = TcpListener::bind(address).await.and_then(|listener| listener.local_addr());
-    taken.map_err(|error| StartError::Port("Consentry", address, error))
-}
-
-struct Secrets {
-    sign_in: String,
-    files: String,
-    api_key: String,
-}
-
-impl Secrets {
-    fn new() -> Self {
-        let secret = || Random.secret().expose().to_owned();
-        Self { sign_in: secret(), files: secret(), api_key: secret() }
-    }
-}
-
-/// What Consentry's settings are made of.
-struct Plan<'a> {
-    public: SocketAddr,
-    internal: SocketAddr,
-    directory: &'a Path,
-    database: Option<&'a str>,
-    issuer: &'a str,
-    provider: &'a str,
-    resource: &'a str,
-    secrets: &'a Secrets,
-}
-
-impl Plan<'_> {
-    fn public_url(&self) -> String {
-        format!("http://localhost:{}", self.public.port())
-    }
-
-    /// Writes settings and key as an operator would, and starts from them.
-    async fn start(&self) -> Result<Consentry, StartError> {
-        let file = self.directory.join("consentry.toml");
-        let written = self.write_key().and_then(|()| fs::write(&file, self.settings()));
-        written.map_err(StartError::Directory)?;
-        let settings = config::load(Some(&file), &Environment::default()).map_err(StartError::Settings)?;
-        let server = Server::build(settings, Clock::system()).await?;
-        let (public_url, internal_url) = (self.public_url(), format!("http://{}", server.internal_addr()));
-        let stop = CancellationToken::new();
-
-        let task = tokio::spawn(server.run(stop.clone()));
-        Ok(Consentry { public_url, internal_url, stop, task })
-    }
-
-    fn write_key(&self) -> io::Result<()> {
-        let id = KeyId::new("demo").map_err(io::Error::other)?;
-        let (_, text) = Key::generate(id, &Random);
-        fs::write(self.directory.join("consentry.key"), text.expose())
-    }
-
-    /// What differs from the defaults.
-    fn settings(&self) -> String {
-        let Self { public, internal, issuer, provider, resource, secrets, .. } = self;
-        let public_url = self.public_url();
-        let directory = self.directory.display();
-        let database =
-            self.database.map_or_else(|| format!("sqlite:{directory}/consentry.db"), str::to_owned);
-        let Secrets { sign_in, files, api_key } = secrets;
-        format!(
-            r#"public_url = "{public_url}"
-
-[listen]
-public = "{public}"
-internal = "{internal}"
-drain = "2s"
-
-[database]
-url = {{ value = '{database}' }}
-
-[encryption]
-keys = [{{ id = "demo", file = '{directory}/consentry.key' }}]
-
-[operator]
-name = "the Consentry demo"
-
-[[authorization_servers]]
-id = "{AUTHORITY}"
-name = "Example ID"
-issuer = "{issuer}"
-client_id = "consentry"
-client_secret = {{ value = "{sign_in}" }}
-
-[[mcp_servers]]
-id = "{SERVER}"
-name = "Example Files for MCP"
-resource = "{resource}"
-authorization_server = "{AUTHORITY}"
-api_keys = [{{ value = "{api_key}" }}]
-providers = ["{PROVIDER}"]
-
-[[providers]]
-id = "{PROVIDER}"
-name = "Example Files"
-issuer = "{provider}"
-client_id = "consentry"
-client_secret = {{ value = "{files}" }}
-scopes = ["files.read"]
-scope_words = {{ "files.read" = "See the names of your files" }}
-probe = {{ url = "{provider}/me", id = "id", label = "login" }}
-"#
-        )
     }
 }

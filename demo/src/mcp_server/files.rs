@@ -14,7 +14,7 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::connect::{Connect, Connected, Retry};
+use super::connect::{Connect, Need, Retry};
 
 /// The MCP server, one for each session.
 pub(super) struct Files {
@@ -48,11 +48,14 @@ impl Files {
         InputResponses(responses): InputResponses,
         call: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let why = "Connect Example Files to list your files.";
-        let retry = Retry { state, responses };
-        match self.connect.account(&call, "list_files", "example-files", why, retry).await? {
-            Connected::Yes(grant) => Ok(self.list(&grant).await.into()),
-            Connected::NotYet(answer) => Ok(answer),
+        let need = Need {
+            tool: "list_files",
+            provider: "example-files",
+            why: "Connect Example Files to list your files.",
+        };
+        match self.connect.account(&call, need, Retry { state, responses }).await {
+            Ok(grant) => Ok(self.list(&grant).await.into()),
+            Err(instead) => *instead,
         }
     }
 }

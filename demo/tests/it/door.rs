@@ -6,14 +6,10 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::client::{Person, connect, list_files};
+use crate::http;
 use crate::stand::Stand;
 
 const JSON: &str = "application/json, text/event-stream";
-
-fn http() -> reqwest::Client {
-    #[expect(clippy::disallowed_methods, reason = "a test's own client")]
-    reqwest::Client::builder().no_proxy().build().unwrap()
-}
 
 fn initialize(stand: &Stand) -> RequestBuilder {
     let info = json!({ "name": "test", "version": "1" });

@@ -1,5 +1,6 @@
 //! Each kind of reply, handed to a client of the kind that it is for.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use demo::mcp_client::Era;
@@ -120,6 +121,10 @@ async fn a_slow_user_ends_the_call_but_not_the_question() {
     assert_eq!(client.service().is_told(1).await, [json!({ "elicitationId": "e-1" })]);
     assert!(!list_files(&client).await.unwrap().is_error.unwrap());
     assert_eq!(client.service().told.borrow().len(), 1);
+    let calls = stand.consentry.calls("resolve");
+    let references: HashSet<&str> =
+        calls.iter().map(|body| body["client"]["ref"].as_str().unwrap()).collect();
+    assert_eq!(references.len(), 1, "one session");
 }
 
 #[tokio::test]
@@ -165,6 +170,7 @@ async fn input_required_is_answered_by_calling_again() {
     assert_eq!(asked(&client).len(), 1);
     assert!(client.service().told.borrow().is_empty(), "there is no such notification in the modern era");
     let again = &stand.consentry.calls("resolve")[1];
+    assert_eq!(again["client"]["ref"], "example-mcp-client", "no session to name; the OAuth client it is");
     assert_eq!(again["request_state"], "sealed");
     assert_eq!(again["input_responses"]["connect-example-files"]["action"], "accept");
     assert!(again["wait_seconds"].as_u64().unwrap() > 0);
