@@ -335,3 +335,21 @@ client_secret = {{ value = "{secret}" }}
         )
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[should_panic(expected = "a task has panicked")]
+async fn a_panic_behind_the_border_fails_the_test() {
+    let _world = World::start(Database::start(crate::engine::Engine::Sqlite).await).await;
+    let task = tokio::spawn(async { panic!("behind the border") });
+    assert!(task.await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_world_stops_although_a_stream_is_open() {
+    let world = World::start(Database::start(crate::engine::Engine::Sqlite).await).await;
+    let request = world.client.get(format!("{}/v1/events", world.internal_url)).bearer_auth(&world.keys[0]);
+    let stream = request.header("accept", "text/event-stream").send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    drop(world);
+    stream.text().await.expect("the stream ends as streams do");
+}
