@@ -7,6 +7,7 @@
 #[macro_use]
 mod engine;
 mod api;
+mod browser;
 mod contract;
 mod flow;
 mod tidy;

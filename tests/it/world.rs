@@ -14,12 +14,13 @@
 //! alice.connects("octocat").await.is("connected");
 //! ```
 
-mod api;
+pub(crate) mod api;
 mod browser;
 mod html;
 mod jar;
 mod page;
 mod story;
+mod tls;
 
 use std::{
     fs,
@@ -43,7 +44,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use self::{api::Api, browser::Browser};
+use self::{api::Api, browser::Browser, tls::Certificate};
 use crate::engine::Database;
 
 /// The MCP servers. They are tenants of one owner.
@@ -66,7 +67,7 @@ static PANICS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct World {
     /// Consentry's clock; [`World::advance`] moves everybody's.
     pub(crate) clock: Clock,
-    /// Where browsers come: `http://localhost:{port}`.
+    /// Where browsers come: `http://localhost:{port}`, or `https:`.
     pub(crate) public_url: String,
     /// Where MCP servers come.
     pub(crate) internal_url: String,
@@ -98,8 +99,24 @@ impl World {
 
     /// The same, with settings of the test's own.
     pub(crate) async fn start_with(database: Database, change: impl Fn(&mut Settings)) -> Self {
+        Self::begin(database, None, change).await
+    }
+
+    /// The same over TLS, wherever a browser comes: `public_url` is `https://localhost:{port}`.
+    pub(crate) async fn start_over_tls(database: Database) -> Self {
+        Self::begin(database, Some(Certificate::new()), |_| ()).await
+    }
+
+    async fn begin(
+        database: Database,
+        certificate: Option<Certificate>,
+        change: impl Fn(&mut Settings),
+    ) -> Self {
         watch_panics();
-        let at = |last| Listen::on(Ipv4Addr::new(127, 0, 0, last));
+        let at = |last| {
+            let listen = Listen::on(Ipv4Addr::new(127, 0, 0, last));
+            certificate.iter().fold(listen, |listen, certificate| certificate.cover(listen))
+        };
         let id = AuthorizationServer::start(at(2)).await.unwrap();
         let files = Provider::start(at(3)).await.unwrap();
         let notes = Provider::named("Example Notes", at(4)).await.unwrap();
@@ -110,6 +127,7 @@ impl World {
             id: id.base_url().to_owned(),
             files: files.base_url().to_owned(),
             notes: notes.base_url().to_owned(),
+            certificate,
             secret: Random.secret().expose().to_owned(),
             keys: [Random.secret().expose().to_owned(), Random.secret().expose().to_owned()],
         };
@@ -234,6 +252,8 @@ struct Plan {
     id: String,
     files: String,
     notes: String,
+    /// With one, everybody speaks TLS.
+    certificate: Option<Certificate>,
     /// Consentry's client secret everywhere; each party knows only its own registration.
     secret: String,
     keys: [String; 2],
@@ -250,7 +270,8 @@ impl Plan {
     async fn build(&self, clock: &Clock, change: impl Fn(&mut Settings)) -> (Server, String) {
         for _ in 0..TRIES {
             let port = 10_000 + Random.below(20_000);
-            let public_url = format!("http://localhost:{port}");
+            let scheme = if self.certificate.is_some() { "https" } else { "http" };
+            let public_url = format!("{scheme}://localhost:{port}");
             let file = self.directory.path().join("consentry.toml");
             fs::write(&file, self.settings(&public_url, port)).unwrap();
             let mut settings = config::load(Some(&file), &Environment::default()).unwrap();
@@ -276,6 +297,8 @@ impl Plan {
     fn settings(&self, public_url: &str, port: u64) -> String {
         let Self { database, id, files, notes, secret, keys, .. } = self;
         let directory = self.directory.path().display();
+        let tls = self.certificate.as_ref().map(|one| one.settings(self.directory.path()));
+        let (public_tls, trusted) = tls.unwrap_or_default();
         let server = |name: &str, key: &str| {
             format!(
                 r#"
@@ -314,6 +337,7 @@ probe = {{ url = "{url}/me", id = "id", label = "login" }}
 [listen]
 public = "127.0.0.1:{port}"
 internal = "127.0.0.1:0"
+{public_tls}
 
 [database]
 url = {{ value = '{database}' }}
@@ -324,6 +348,8 @@ keys = [{{ id = "test", file = '{directory}/consentry.key' }}]
 [limits]
 requests_per_minute = 100000
 elicitations_per_minute = 10000
+
+{trusted}
 
 [[authorization_servers]]
 id = "{ID}"

@@ -1,0 +1,40 @@
+//! People in real browsers: headless Chromium walks the whole flow, with a profile for each person.
+//!
+//! Every attack is judged by the third party's own token log: no code may be presented where none may be redeemed.
+//!
+//! With `CONSENTRY_TEST_SCREENSHOTS=folder` every page that is seen is kept there at a phone's width, light and dark.
+
+mod attacks;
+mod choices;
+mod driver;
+mod forms;
+mod hands;
+mod happy;
+mod screenshot;
+mod steps;
+mod tabs;
+mod tls;
+
+use self::driver::{Browsers, Profile};
+use crate::{
+    engine::{Database, Engine},
+    world::World,
+};
+
+/// A world, and one browser in it.
+async fn world_and_browser() -> (World, Browsers, Profile) {
+    let world = async { World::start(Database::start(Engine::Sqlite).await).await };
+    let browsers = async {
+        let browsers = Browsers::start().await;
+        let browser = browsers.open().await;
+        (browsers, browser)
+    };
+    let (world, (browsers, browser)) = tokio::join!(world, browsers);
+    (world, browsers, browser)
+}
+
+/// How often a code was presented at a third party, well or badly.
+fn codes(world: &World) -> usize {
+    let presented = [world.files.token_log(), world.notes.token_log()].concat();
+    presented.iter().filter(|request| request.code.is_some()).count()
+}
