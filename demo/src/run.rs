@@ -20,7 +20,7 @@ const LAST_PAGE: Duration = Duration::from_secs(3);
 /// Whom the terminal's client acts for.
 const PERSON: &str = "alice";
 const TOOL: &str = "list_files";
-/// What the client allows beyond the server's patience, for the answers themselves.
+/// The server is a little more patient than the client, so that the demo ends with the client's own words.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Consentry, an authorization server, a third party, an MCP server and an MCP client, in one command.
@@ -39,16 +39,22 @@ pub struct Demo {
     /// How many minutes to wait for you in the browser
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=25))]
     pub wait: u64,
-    /// What the servers log to standard error, such as `consentry=info`
-    #[arg(long, value_name = "FILTER", default_value = "error")]
+    /// What is logged to standard error, such as `consentry=info`; by default errors, without those of a client that left
+    #[arg(long, value_name = "FILTER", default_value = "error,rmcp=off")]
     pub log: String,
+}
+
+impl Demo {
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.wait * 60)
+    }
 }
 
 /// Runs the demo to its end or to Ctrl-C. Succeeds when the tool gave its result, or when the servers were left to
 /// others.
 pub async fn run(demo: Demo, console: Console) -> ExitCode {
     let Ok(mut interrupted) = Interrupted::listen() else { return ExitCode::FAILURE };
-    let patience = Duration::from_secs(demo.wait * 60);
+    let patience = demo.patience() + GRACE;
     let options = Options { ports: demo.ports, patience, ..Options::default() };
     let started = tokio::select! {
         started = World::start(options) => started,
@@ -91,17 +97,16 @@ async fn play(demo: &Demo, world: &World, console: &Console, interrupted: &mut I
         }
     };
     console.say(&format!("\n  Calling {} ...\n", console.strong(TOOL)));
-    let patience = Duration::from_secs(demo.wait * 60) + GRACE;
     let ended = tokio::select! {
-        called = timeout(patience, client.call(TOOL)) => match called {
+        called = timeout(demo.patience(), client.call(TOOL)) => match called {
             Ok(Ok(outcome)) => tell(outcome, &client, console).await,
             Ok(Err(error)) => {
                 console.say(&format!("  {} {error}", console.warning("The call got no result:")));
                 ExitCode::FAILURE
             }
             Err(_) => {
-                let slow = format!("Nobody finished in the browser within {} minutes.", demo.wait);
-                console.say(&format!("  {} Start the demo again for a new link.", console.warning(&slow)));
+                let slow = format!("Nobody finished in the browser in {} min.", demo.wait);
+                console.say(&format!("\n  {} Start the demo again for a new link.", console.warning(&slow)));
                 ExitCode::FAILURE
             }
         },

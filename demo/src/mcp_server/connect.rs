@@ -21,6 +21,7 @@ use rmcp::{
     model::{ElicitationAction, InputResponses, ProtocolVersion},
     service::RequestContext,
 };
+use tokio::time::Instant;
 
 pub(super) use self::reply::Instead;
 use self::reply::{NOT_CONNECTED, answer, failed, internal, json, say, via_json};
@@ -128,6 +129,7 @@ impl Connect {
     /// Sends `elicitation/create` within the call, and returns when the user has connected.
     async fn ask(&self, call: &Call, params: ElicitRequestParams, id: &str) -> Result<(), Instead> {
         let params = via_json(&params).map_err(|error| Box::new(Err(error)))?;
+        let end = Instant::now() + self.patience;
         let mut outcome = self.watch(call.peer.clone(), id.to_owned());
         let asked = call.peer.create_elicitation_with_timeout(params, Some(self.patience));
         let action = tokio::select! {
@@ -144,7 +146,7 @@ impl Connect {
         if action != Action::Accept {
             return Err(answered.reply.map_or_else(|| say(NOT_CONNECTED), answer));
         }
-        match self.wait(call, &mut outcome).await {
+        match self.wait(call, &mut outcome, end).await {
             Some(outcome) => wait::connected(outcome),
             // The link stays good and is still watched: whoever is at the page now can finish.
             None => match self.consentry.respond(id, Action::Error).await {

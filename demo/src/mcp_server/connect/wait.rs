@@ -60,14 +60,14 @@ impl Connect {
         }
     }
 
-    /// Waits as long as the call may take; says so to a client that asked for progress, for most then do not take the
+    /// Waits until the call must end; says so to a client that asked for progress, for most then do not take the
     /// wait for silence.
     pub(super) async fn wait(
         &self,
         call: &Call,
         watched: &mut JoinHandle<Result<Elicitation, Error>>,
+        end: Instant,
     ) -> Option<Outcome> {
-        let end = Instant::now() + self.patience;
         let mut beat = interval(PROGRESS);
         let mut beats = 0.0;
         loop {
