@@ -1,0 +1,252 @@
+//! The program as an operator meets it: the real binary, its exit codes, its signals, its files.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+use consentry::{
+    clock::{Clock, Millis},
+    elicitation::{ElicitationId, NewElicitation},
+    random::Random,
+    scope::Scopes,
+    secret::Secret,
+    store::Store,
+    subject::Subject,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A directory to run in, with nothing in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The program, seeing no environment but what is given here.
+    fn program(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_consentry"));
+        command.args(arguments).current_dir(self.0.path()).env_clear();
+        command.env("CONSENTRY_LISTEN__PUBLIC", "127.0.0.1:0").env("CONSENTRY_LISTEN__INTERNAL", "127.0.0.1:0");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.program(arguments).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str], code: i32) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn store(&self) -> Secret {
+        Secret::new(format!("sqlite:{}", self.path("consentry.db").display()))
+    }
+}
+
+/// A server that runs; it is killed when this is dropped.
+struct Serving {
+    child: Child,
+    log: BufReader<std::process::ChildStderr>,
+    public: String,
+    internal: String,
+}
+
+impl Serving {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .env("CONSENTRY_LOG__FORMAT", "json")
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut serving = Self { child, log, public: String::new(), internal: String::new() };
+        let line = serving.until("serving");
+        serving.public = line["public"].as_str().unwrap().to_owned();
+        serving.internal = line["internal"].as_str().unwrap().to_owned();
+        serving
+    }
+
+    /// The next line of the log with this message.
+    fn until(&mut self, message: &str) -> Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "the log ended before `{message}`");
+            let Ok(value) = serde_json::from_str::<Value>(&line) else { panic!("not JSON: {line}") };
+            if value["message"] == message {
+                return value;
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
+    }
+
+    fn code(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost:8080\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_first_start_needs_nothing_and_a_signal_ends_it() {
+    let place = Place::new();
+    let mut serving = Serving::start(&mut place.program(&["serve"]));
+    assert!(get(&serving.public, "/livez").starts_with("HTTP/1.1 200"));
+    assert!(get(&serving.internal, "/readyz").starts_with("HTTP/1.1 200"));
+    assert_eq!((mode(&place.path("consentry.key")), mode(&place.path("consentry.db"))), (0o600, 0o600));
+    // Nobody can stop a start-up half way by hanging up the terminal: it reads certificates again.
+    serving.signal(Signal::HUP);
+    assert!(get(&serving.public, "/livez").starts_with("HTTP/1.1 200"));
+
+    let mut health = place.program(&["health"]);
+    health.env("CONSENTRY_LISTEN__INTERNAL", &serving.internal);
+    assert_eq!(health.output().unwrap().status.code(), Some(0));
+
+    serving.signal(Signal::TERM);
+    serving.until("stopped");
+    assert_eq!(serving.code(), Some(0));
+    assert_eq!(health.output().unwrap().status.code(), Some(1));
+}
+
+/// R102: rows without their key are not touched, and nothing serves.
+#[test]
+fn r102_a_database_without_its_key_is_not_served() {
+    let place = Place::new();
+    Serving::start(&mut place.program(&["serve"])).signal(Signal::TERM);
+    fs::remove_file(place.path("consentry.key")).unwrap();
+    let output = place.run(&["serve"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("give its key back"), "{output:?}");
+    assert!(!place.path("consentry.key").exists());
+}
+
+/// R103: the code is 2, the key is named, the value is not.
+#[test]
+fn r103_a_wrong_configuration_is_told_and_not_shown() {
+    let place = Place::new();
+    place.json(&["key", "new", "--file", "consentry.key"], 0);
+    assert_eq!(mode(&place.path("consentry.key")), 0o600);
+    assert_eq!(place.run(&["key", "new", "--file", "consentry.key"]).status.code(), Some(1));
+    place.json(&["check"], 0);
+    fs::write(
+        place.path("bad.toml"),
+        "public_url = \"http://canary.example.com\"\n[database]\nurl = \"canary\"\nconnections = \"canary\"\n",
+    )
+    .unwrap();
+    let told = place.json(&["check", "--config", "bad.toml"], 2);
+    let keys: Vec<_> = told["errors"].as_array().unwrap().iter().map(|error| &error["key"]).collect();
+    assert_eq!(keys, ["public_url", "database.connections"]);
+    for command in ["check", "doctor", "serve", "migrate"] {
+        let output = place.run(&[command, "--config", "bad.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let text = [output.stdout, output.stderr].concat();
+        assert!(!String::from_utf8_lossy(&text).contains("canary"), "{command}");
+    }
+    assert_eq!(place.run(&["nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn doctor_looks_and_changes_nothing() {
+    let place = Place::new();
+    place.json(&["key", "new", "--file", "consentry.key"], 0);
+    assert_eq!(place.json(&["doctor"], 0)["ok"], true);
+    assert!(!place.path("consentry.db").exists());
+    place.json(&["migrate"], 0);
+    assert_eq!(place.json(&["migrate"], 0)["changed"], false);
+    let told = place.json(&["doctor"], 0);
+    let whats: Vec<_> = told["findings"].as_array().unwrap().iter().map(|found| found["what"].as_str()).collect();
+    assert!(whats.contains(&Some("database")) && whats.contains(&Some("keys")), "{told}");
+
+    fs::write(
+        place.path("far.toml"),
+        "[[authorization_servers]]\nid = \"main\"\nissuer = \"http://127.0.0.1:9\"\nclient_id = \"c\"\n",
+    )
+    .unwrap();
+    assert_eq!(place.json(&["doctor", "--config", "far.toml"], 1)["ok"], false);
+}
+
+#[tokio::test]
+async fn elicitations_are_listed_shown_and_cancelled() {
+    let place = Place::new();
+    place.json(&["key", "new", "--file", "consentry.key"], 0);
+    place.json(&["migrate"], 0);
+    let now = Clock::system().now();
+    let id = ElicitationId(Random.uuid());
+    let store = Store::open(&place.store(), 2).await.unwrap();
+    let new = NewElicitation {
+        id,
+        server: "files".parse().unwrap(),
+        owner: Subject::new("https://id.example.com", "ali\u{1b}[31mce".replace('\u{1b}', "")).unwrap(),
+        provider: "acme".parse().unwrap(),
+        scopes: Scopes::new(["read"]).unwrap(),
+        legacy: false,
+        client_ref: String::new(),
+        client_name: None,
+        message: None,
+        seen: None,
+        expires_at: Millis(now.0 + 600_000),
+    };
+    store.create(&new, now).await.unwrap();
+    store.shut_down().await;
+
+    let id = id.to_string();
+    let listed = place.json(&["elicitations", "list", "--state", "pending", "--server", "files"], 0);
+    assert_eq!(listed["elicitations"][0]["id"], id.as_str());
+    assert_eq!(place.json(&["elicitations", "show", &id], 0)["state"], "pending");
+    place.json(&["elicitations", "cancel", &id], 0);
+    assert_eq!(place.json(&["elicitations", "show", &id], 0)["reason"], "cancelled_by_operator");
+    place.json(&["elicitations", "cancel", &id], 1);
+    place.json(&["elicitations", "show", "nonsense"], 1);
+    place.json(&["elicitations", "list", "--state", "nonsense"], 2);
+    assert_eq!(place.json(&["connections", "list"], 0)["connections"], serde_json::json!([]));
+    // Without a terminal nothing is asked, and nothing removed.
+    place.json(&["connections", "disconnect", &id], 2);
+    place.json(&["connections", "disconnect", &id, "--yes"], 1);
+}
+
+#[test]
+fn what_needs_no_configuration_needs_none() {
+    let place = Place::new();
+    assert_eq!(place.json(&["version"], 0)["name"], "consentry");
+    assert_eq!(place.json(&["openapi"], 0)["openapi"], "3.1.0");
+    let listed = place.json(&["providers", "list"], 0);
+    assert_eq!(listed["catalogue"][0]["id"], "github");
+    assert_eq!(place.json(&["providers", "show", "github"], 0)["name"], "GitHub");
+    let key = place.json(&["key", "new", "--id", "k"], 0);
+    assert_eq!(key["key"].as_str().unwrap().len(), 44);
+}
