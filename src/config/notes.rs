@@ -27,7 +27,10 @@ pub fn notes(settings: &Settings) -> Vec<String> {
         notes.push("there are no [[mcp_servers]]: nobody can call the API".to_owned());
     }
     for server in settings.mcp_servers.iter().filter(|server| server.webhook.is_some()) {
-        notes.push(format!("MCP server {} has a webhook: they are not sent yet, read GET /v1/events", server.id));
+        notes.push(format!(
+            "MCP server {} has a webhook: they are not sent yet, read GET /v1/events",
+            server.id
+        ));
     }
     for provider in &settings.providers {
         let id = &provider.id;

@@ -10,5 +10,6 @@ mod api;
 mod browser;
 mod contract;
 mod flow;
+mod operator;
 mod tidy;
 mod world;
