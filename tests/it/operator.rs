@@ -222,6 +222,7 @@ async fn elicitations_are_listed_shown_and_cancelled() {
         client_name: None,
         message: None,
         seen: None,
+        restart_of: None,
         expires_at: Millis(now.0 + 600_000),
     };
     store.create(&new, now).await.unwrap();
