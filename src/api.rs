@@ -6,6 +6,7 @@
 mod answer;
 mod auth;
 mod connections;
+mod create;
 mod elicitations;
 mod events;
 mod input;
@@ -95,7 +96,7 @@ fn calls() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(openapi::base())
         .routes(routes!(resolve::resolve))
         .routes(routes!(report::report))
-        .routes(routes!(elicitations::create))
+        .routes(routes!(create::create))
         .routes(routes!(elicitations::read))
         .routes(routes!(elicitations::respond))
         .routes(routes!(elicitations::cancel))

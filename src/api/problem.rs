@@ -1,14 +1,13 @@
 //! Every refusal of the API: RFC 9457 `application/problem+json`, with a code that stays the same.
 //!
-//! One function maps each error to its problem, without a catch-all arm. What it must never do: put an inner error's
-//! text, a token or a user's name into an answer.
+//! `mapping` gives each error its problem. What it must never do: put an inner error's text, a token or a user's name
+//! into an answer.
+
+mod code;
+mod mapping;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use crate::{
-    connect::Refusal, identity::IdentityError, provider::ProviderError, store::StoreError,
-    telemetry::Metrics, vault::OpenError,
-};
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -17,113 +16,17 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Before a call should be tried again when the database is away.
-const STORE_RETRY: Duration = Duration::from_secs(2);
-/// Before a call should be tried again when another party is away and does not say.
-const PARTY_RETRY: Duration = Duration::from_secs(10);
+pub(super) use self::code::Code;
+use crate::{
+    identity::IdentityError, provider::ProviderError, store::StoreError, telemetry::Metrics, vault::OpenError,
+};
+
 /// Bytes of a caller's own field name that an answer repeats.
 const FIELD_BYTES_MAX: usize = 200;
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $status:ident, $title:literal;)*) => {
-        /// What is wrong. The texts are part of the API: they may be added to and never renamed.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Code { $($(#[$doc])* $name,)* }
-
-        impl Code {
-            /// Every code.
-            #[cfg(test)]
-            pub(crate) const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// As answers write it.
-            pub(crate) fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $code,)* }
-            }
-
-            /// The HTTP status.
-            pub(crate) fn status(self) -> StatusCode {
-                match self { $(Self::$name => StatusCode::$status,)* }
-            }
-
-            fn title(self) -> &'static str {
-                match self { $(Self::$name => $title,)* }
-            }
-
-            fn urn(self) -> &'static str {
-                match self { $(Self::$name => concat!("urn:consentry:problem:", $code),)* }
-            }
-        }
-    };
-}
-
-codes! {
-    /// The body is no JSON.
-    MalformedBody = "malformed_body", BAD_REQUEST, "The body is not valid JSON";
-    /// A field that this call does not have.
-    UnknownField = "unknown_field", BAD_REQUEST, "The body has an unknown field";
-    /// A field that is missing, of the wrong type, or out of bounds.
-    InvalidField = "invalid_field", BAD_REQUEST, "A field of the body is not valid";
-    /// A query parameter that this call does not have.
-    UnknownParameter = "unknown_parameter", BAD_REQUEST, "The query has an unknown parameter";
-    /// A query parameter or header that is given twice.
-    DuplicateParameter = "duplicate_parameter", BAD_REQUEST, "A parameter is given twice";
-    /// A query parameter or header that cannot be read or is out of bounds.
-    InvalidParameter = "invalid_parameter", BAD_REQUEST, "A parameter is not valid";
-    /// A cursor that this list did not give.
-    InvalidCursor = "invalid_cursor", BAD_REQUEST, "The cursor is not one of this list";
-    /// The subject is of another issuer than the MCP server's users are.
-    IssuerNotAllowed = "issuer_not_allowed", BAD_REQUEST, "The issuer is not this MCP server's";
-    /// This MCP server must pass the user's token and may not name the user.
-    SubjectTokenRequired = "subject_token_required", BAD_REQUEST, "The user's access token is required";
-    /// Unknown, or not for this MCP server.
-    ProviderNotAllowed = "provider_not_allowed", BAD_REQUEST, "The provider is not one that this MCP server may ask for";
-    /// Beyond the provider's `allowed_scopes`.
-    ScopeNotAllowed = "scope_not_allowed", BAD_REQUEST, "A scope is not allowed for this provider";
-    /// Forged, or bound to something else; for the MCP client, error -32602.
-    RequestStateInvalid = "request_state_invalid", BAD_REQUEST, "The request state is not one of this request";
-    /// No API key, or none that is known.
-    Unauthorized = "unauthorized", UNAUTHORIZED, "The API key is missing or unknown";
-    /// The user's access token proves nothing.
-    SubjectTokenInvalid = "subject_token_invalid", UNAUTHORIZED, "The user's access token is not valid here";
-    /// Unknown, or another MCP server's.
-    NotFound = "not_found", NOT_FOUND, "Not found";
-    /// The resource has no such method; `Allow` names those it has.
-    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
-    /// None of the accepted types can be given.
-    NotAcceptable = "not_acceptable", NOT_ACCEPTABLE, "No acceptable type of answer";
-    /// The body did not arrive in time.
-    RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
-    /// It moved while the call was under way.
-    Conflict = "conflict", CONFLICT, "It has changed meanwhile";
-    /// Beyond `limits.body`.
-    BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The body is too large";
-    /// Not `application/json`.
-    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "The body must be application/json";
-    /// The same key came with another body before.
-    IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "The idempotency key was used for another request";
-    /// This user was asked too often.
-    TooManyElicitations = "too_many_elicitations", TOO_MANY_REQUESTS, "Too many new elicitations for this user";
-    /// This MCP server has too many streams open.
-    TooManyStreams = "too_many_streams", TOO_MANY_REQUESTS, "Too many event streams of this MCP server";
-    /// A fault of ours.
-    Internal = "internal_error", INTERNAL_SERVER_ERROR, "Something went wrong here";
-    /// A stored credential does not open: an alert, never "not connected".
-    SealedValueUnreadable = "sealed_value_unreadable", INTERNAL_SERVER_ERROR, "A stored credential cannot be read";
-    /// The provider refuses our configuration, or answers nonsense.
-    ProviderMisconfigured = "provider_misconfigured", BAD_GATEWAY, "The provider cannot be worked with";
-    /// The authorization server cannot be worked with.
-    AuthorizationServerMisconfigured = "authorization_server_misconfigured", BAD_GATEWAY, "The authorization server cannot be worked with";
-    /// The database is away.
-    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The service is unavailable for the moment";
-    /// The provider is away.
-    ProviderUnavailable = "provider_unavailable", SERVICE_UNAVAILABLE, "The provider is unavailable for the moment";
-    /// The authorization server is away.
-    AuthorizationServerUnavailable = "authorization_server_unavailable", SERVICE_UNAVAILABLE, "The authorization server is unavailable for the moment";
-}
-
 /// A refusal on its way to the caller. As a response it is empty until [`Problem::render`] gives it its body.
 #[derive(Clone, Debug)]
-pub(crate) struct Problem {
+pub(super) struct Problem {
     code: Code,
     detail: Cow<'static, str>,
     field: Option<String>,
@@ -164,12 +67,12 @@ pub(super) struct ProblemBody<'a> {
 
 impl Problem {
     /// A problem of this kind.
-    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self { code, detail: detail.into(), field: None, retry_after: None, cause: None }
     }
 
     /// The same, with the field or parameter that is to blame.
-    pub(crate) fn field(mut self, field: impl Into<String>) -> Self {
+    pub(super) fn field(mut self, field: impl Into<String>) -> Self {
         let mut field = field.into();
         if field.len() > FIELD_BYTES_MAX {
             field.truncate(field.floor_char_boundary(FIELD_BYTES_MAX));
@@ -180,7 +83,7 @@ impl Problem {
     }
 
     /// The same, with how long to wait before another try.
-    pub(crate) fn retry_after(mut self, wait: Duration) -> Self {
+    pub(super) fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
     }
@@ -191,23 +94,23 @@ impl Problem {
     }
 
     /// A field of the body that is missing, of the wrong type, or out of bounds.
-    pub(crate) fn invalid_field(field: impl Into<String>, what: &'static str) -> Self {
+    pub(super) fn invalid_field(field: impl Into<String>, what: &'static str) -> Self {
         let field = field.into();
         Self::new(Code::InvalidField, what).field(field)
     }
 
     /// A query parameter or header that cannot be read or is out of bounds.
-    pub(crate) fn invalid_parameter(name: &'static str, what: &'static str) -> Self {
+    pub(super) fn invalid_parameter(name: &'static str, what: &'static str) -> Self {
         Self::new(Code::InvalidParameter, what).field(name)
     }
 
     /// A fault of ours.
-    pub(crate) fn internal() -> Self {
+    pub(super) fn internal() -> Self {
         Self::new(Code::Internal, "The call failed here; the operator finds the reason by the request id.")
     }
 
     /// An unknown id, or another MCP server's: the same answer for both (R54).
-    pub(crate) fn not_found() -> Self {
+    pub(super) fn not_found() -> Self {
         Self::new(Code::NotFound, "There is nothing here, or it is not this MCP server's.")
     }
 
@@ -273,89 +176,6 @@ impl IntoResponse for Problem {
         let mut response = self.code.status().into_response();
         response.extensions_mut().insert(self);
         response
-    }
-}
-
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        let away = || {
-            Self::new(Code::Unavailable, "The database does not answer now; try again.")
-                .retry_after(STORE_RETRY)
-        };
-        match &error {
-            StoreError::Unavailable(_) => away(),
-            StoreError::Refused(_) if error.is_transient() => away(),
-            StoreError::Url
-            | StoreError::Corrupt { .. }
-            | StoreError::Migration(_)
-            | StoreError::Refused(_) => Self::internal(),
-        }
-        .cause(Cause::Store(Arc::new(error)))
-    }
-}
-
-impl From<ProviderError> for Problem {
-    fn from(error: ProviderError) -> Self {
-        match &error {
-            ProviderError::Unreachable { retry_after, .. } => {
-                Self::new(Code::ProviderUnavailable, "The provider does not answer now; try again later.")
-                    .retry_after(retry_after.unwrap_or(PARTY_RETRY))
-            }
-            ProviderError::CodeRefused { .. }
-            | ProviderError::Misconfigured { .. }
-            | ProviderError::Denied { .. }
-            | ProviderError::Malformed { .. }
-            | ProviderError::AccountMismatch
-            | ProviderError::Policy => {
-                Self::new(Code::ProviderMisconfigured, "The provider's answer cannot be used.")
-            }
-        }
-        .cause(Cause::Provider(error))
-    }
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            // The middle three are about browsers and cannot come up here; nothing is told of them all the same.
-            Refusal::NotFound | Refusal::NotSignedIn | Refusal::WrongAccount | Refusal::OtherBrowser => {
-                Self::not_found()
-            }
-            Refusal::Moved => Self::new(Code::Conflict, "It has changed while this call was under way."),
-            Refusal::ProviderGone => {
-                Self::new(Code::ProviderNotAllowed, "The provider is not configured any more.")
-            }
-            Refusal::Provider(error) => error.into(),
-            Refusal::Store(error) => error.into(),
-            Refusal::Unreadable(error) => {
-                let detail =
-                    "The connection exists, but what is stored of it does not open; the operator is told.";
-                Self::new(Code::SealedValueUnreadable, detail).cause(Cause::Sealed(error))
-            }
-        }
-    }
-}
-
-impl From<IdentityError> for Problem {
-    fn from(error: IdentityError) -> Self {
-        match &error {
-            IdentityError::Token(_) | IdentityError::SignIn(_) => {
-                let detail = "The token is not a valid access token of this MCP server's users.";
-                Self::new(Code::SubjectTokenInvalid, detail)
-            }
-            IdentityError::Unreachable(_) => {
-                let detail = "The authorization server does not answer now; try again later.";
-                Self::new(Code::AuthorizationServerUnavailable, detail).retry_after(PARTY_RETRY)
-            }
-            IdentityError::UnknownServer
-            | IdentityError::Metadata(_)
-            | IdentityError::PairwiseOnly
-            | IdentityError::ClientRefused => {
-                let detail = "The authorization server does not let tokens be checked.";
-                Self::new(Code::AuthorizationServerMisconfigured, detail)
-            }
-        }
-        .cause(Cause::Identity(error))
     }
 }
 

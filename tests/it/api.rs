@@ -1,6 +1,7 @@
 //! The internal API, called as MCP servers call it: the real router over a real database.
 
 mod bench;
+mod calls;
 mod connections;
 mod elicitations;
 mod events;

@@ -59,7 +59,7 @@ async fn r14_an_elicitation_has_these_fields_and_no_others(db: Database) {
 async fn r112_one_key_makes_one_elicitation(db: Database) {
     let bench = Bench::new(db).await;
     let key = [("idempotency-key", "key-1")];
-    let create = async |caller: super::bench::Caller<'_>, body: &Value| {
+    let create = async |caller: super::calls::Caller<'_>, body: &Value| {
         caller.post_with("/v1/elicitations", body, &key).await
     };
     let first = create(bench.files(), &ask("alice")).await;

@@ -5,7 +5,10 @@ use std::time::Duration;
 use consentry::signals::HEARTBEAT;
 use serde_json::json;
 
-use super::bench::{Bench, Caller, With};
+use super::{
+    bench::{Bench, With},
+    calls::Caller,
+};
 use crate::engine::Database;
 
 on_both_engines!(

@@ -6,7 +6,10 @@ use consentry::elicitation::{ElicitationId, State};
 use consentry_elicitation::{Capability, Client, Model, ProtocolVersion};
 use serde_json::{Value, json};
 
-use super::bench::{Answer, Bench, Caller};
+use super::{
+    bench::Bench,
+    calls::{Answer, Caller},
+};
 use crate::engine::Database;
 
 on_both_engines!(

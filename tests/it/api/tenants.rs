@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::bench::{Bench, Caller, token};
+use super::{
+    bench::{Bench, token},
+    calls::Caller,
+};
 use crate::engine::Database;
 
 on_both_engines!(
