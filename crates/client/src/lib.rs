@@ -45,3 +45,8 @@ pub use provider::Provider;
 pub use resolution::{ActionRequired, Credential, Grant, Granted, Refused, Resolution};
 pub use resolve::{McpClient, Need, Resolve, User};
 pub use secret::Secret;
+
+/// Compiles the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
