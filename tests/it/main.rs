@@ -9,6 +9,7 @@ mod engine;
 mod api;
 mod browser;
 mod contract;
+mod documents;
 mod flow;
 mod operator;
 mod tidy;

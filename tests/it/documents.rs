@@ -1,0 +1,158 @@
+//! The documents that people read: their settings load, their links lead somewhere, and the tests that they name
+//! exist. (The Rust of the README is compiled by the documentation tests of `consentry-client`.)
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use consentry::{
+    config::{Environment, load},
+    secret::Hash,
+};
+
+const WITH_SETTINGS: [&str; 2] = ["README.md", "docs/getting-started.md"];
+const NAMING_TESTS: [&str; 2] = ["README.md", "SECURITY.md"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// The fenced blocks of a document in this language.
+fn blocks<'a>(text: &'a str, language: &'a str) -> impl Iterator<Item = &'a str> {
+    let fence = format!("```{language}\n");
+    text.match_indices(&fence)
+        .map(|(at, fence)| text[at + fence.len()..].split("\n```").next().unwrap())
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+#[test]
+fn the_settings_in_the_documents_are_accepted() {
+    let secret = "0123456789abcdef0123456789abcdef-";
+    let environment = Environment::new([
+        ("ID_CLIENT_SECRET", format!("{secret}id")),
+        ("FILES_API_KEY", format!("{secret}api")),
+        ("GITHUB_CLIENT_SECRET", format!("{secret}github")),
+        ("ENCRYPTION_KEY", BASE64_STANDARD.encode(Hash::of(b"a test").as_bytes())),
+    ]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("consentry.toml");
+    for document in WITH_SETTINGS {
+        let text = read(document);
+        assert!(blocks(&text, "toml").next().is_some(), "{document} shows no settings");
+        for settings in blocks(&text, "toml") {
+            let key = "[encryption]\nkeys = [{ id = \"k\", env = \"ENCRYPTION_KEY\" }]\n";
+            fs::write(&file, format!("{settings}\n{key}")).unwrap();
+            if let Err(errors) = load(Some(&file), &environment) {
+                panic!("{document}: {errors:?} in\n{settings}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_link_of_a_document_leads_somewhere() {
+    for document in documents() {
+        let text = read(&document);
+        let folder = document.parent().unwrap().to_owned();
+        for target in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() { root().join(&document) } else { root().join(folder.join(path)) };
+            assert!(file.exists(), "{}: {target}", document.display());
+            assert!(heading.is_empty() || has_heading(&file, heading), "{}: {target}", document.display());
+        }
+    }
+}
+
+/// As GitHub makes an anchor of a heading.
+fn has_heading(file: &Path, anchor: &str) -> bool {
+    let text = fs::read_to_string(file).unwrap();
+    let mut headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    headings.any(|heading| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).eq(anchor.chars())
+    })
+}
+
+fn documents() -> Vec<PathBuf> {
+    let of = |folder: &str| {
+        fs::read_dir(root().join(folder)).unwrap().filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let is_text = path.extension().is_some_and(|extension| extension == "md");
+            is_text.then(|| path.strip_prefix(root()).unwrap().to_owned())
+        })
+    };
+    of(".").chain(of("docs")).collect()
+}
+
+/// A table's last column under "tested by" or "tests" names tests, by a part of their path and name.
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let names = names_of_tests();
+    for document in NAMING_TESTS {
+        let mut named = 0;
+        let mut in_table = false;
+        for line in read(document).lines() {
+            let Some(row) = line.strip_prefix('|') else {
+                in_table = false;
+                continue;
+            };
+            let last = row.trim_end_matches('|').rsplit('|').next().unwrap().trim();
+            if matches!(last, "tested by" | "tests") {
+                in_table = true;
+            } else if in_table {
+                for name in last.split('`').skip(1).step_by(2) {
+                    named += 1;
+                    assert!(
+                        names.iter().any(|test| test.contains(name)),
+                        "{document}: no test is called {name}"
+                    );
+                }
+            }
+        }
+        assert!(named > 10, "{document} names {named} tests");
+    }
+}
+
+/// `crate::module::name` of every test, as far as a path tells the module.
+fn names_of_tests() -> Vec<String> {
+    let mut names = Vec::new();
+    for folder in ["src", "tests/it", "crates", "demo"] {
+        collect(&root().join(folder), &mut names);
+    }
+    names
+}
+
+fn collect(folder: &Path, names: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, names);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let module = path.strip_prefix(root()).unwrap().with_extension("").display().to_string();
+            let module = module.replace('/', "::");
+            let module =
+                module.strip_prefix("src::").or(module.strip_prefix("tests::it::")).unwrap_or(&module);
+            let inner = if text.contains("mod tests {") { "::tests" } else { "" };
+            // On both engines a test is an argument of a macro: its name stands at the beginning of a line.
+            for line in text.lines().map(str::trim_start) {
+                let name = line
+                    .strip_prefix("fn ")
+                    .or(line.strip_prefix("async fn "))
+                    .and_then(|rest| rest.split('(').next());
+                names.extend(name.map(|name| format!("{module}{inner}::{name}")));
+            }
+        }
+    }
+}
