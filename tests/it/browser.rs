@@ -4,18 +4,20 @@
 //!
 //! With `CONSENTRY_TEST_SCREENSHOTS=folder` every page that is seen is kept there at a phone's width, light and dark.
 
+mod accounts;
 mod attacks;
 mod choices;
 mod driver;
 mod forms;
 mod hands;
 mod happy;
+mod leaving;
 mod screenshot;
 mod steps;
 mod tabs;
 mod tls;
 
-use self::driver::{Browsers, Profile};
+use self::driver::{Browsers, Habits, Profile};
 use crate::{
     engine::{Database, Engine},
     world::World,
@@ -23,10 +25,15 @@ use crate::{
 
 /// A world, and one browser in it.
 async fn world_and_browser() -> (World, Browsers, Profile) {
+    world_and_browser_with(Habits::default()).await
+}
+
+/// The same with another browser.
+async fn world_and_browser_with(habits: Habits) -> (World, Browsers, Profile) {
     let world = async { World::start(Database::start(Engine::Sqlite).await).await };
     let browsers = async {
         let browsers = Browsers::start().await;
-        let browser = browsers.open().await;
+        let browser = browsers.open_with(habits).await;
         (browsers, browser)
     };
     let (world, (browsers, browser)) = tokio::join!(world, browsers);

@@ -4,14 +4,11 @@ use consentry_fakes::{Answer, Listen, Sink};
 use thirtyfour::Key;
 
 use super::{
-    driver::{Browsers, Habits, Profile},
+    driver::{Habits, Profile},
     steps::{self, CONTINUE, SIGN_IN},
-    world_and_browser,
+    world_and_browser, world_and_browser_with,
 };
-use crate::{
-    engine::{Database, Engine},
-    world::{FILES, World},
-};
+use crate::world::FILES;
 
 /// Everything can be reached by Tab, is seen to have the focus, and is pressed by Enter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -42,9 +39,8 @@ async fn presses(person: &Profile, css: &str, most: usize) {
 /// R55: no page needs a script.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn alice_has_scripts_off() {
-    let database = Database::start(Engine::Sqlite).await;
-    let (world, browsers) = tokio::join!(World::start(database), Browsers::start());
-    let alice = browsers.open_with(Habits { no_scripts: true, ..Habits::default() }).await;
+    let habits = Habits { no_scripts: true, ..Habits::default() };
+    let (world, _browsers, alice) = world_and_browser_with(habits).await;
     let elsewhere = Sink::start(Listen::on([127, 0, 0, 5])).await.unwrap();
     let page = "<!doctype html><title>off</title><script>document.title = 'on'</script><p>read";
     elsewhere.always_answer(Answer::body(200, "text/html", page));
