@@ -52,6 +52,9 @@ async fn a_server_starts_serves_counts_and_stops() {
     assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("\"ready\":true"), "{ready}");
     let elsewhere = get(public, "/nowhere?code=canary").await;
     assert!(elsewhere.starts_with("HTTP/1.1 404") && elsewhere.contains("x-request-id"), "{elsewhere}");
+    // R118: an address has a length, and its refusal the headers of every page.
+    let long = get(public, &format!("/connect?{}", "a".repeat(9_000))).await;
+    assert!(long.starts_with("HTTP/1.1 414") && long.contains("content-security-policy"), "{long}");
     let metrics = get(internal, "/metrics").await;
     for line in [
         "consentry_http_requests_total{listener=\"public\",route=\"other\",status=\"404\"} 1",

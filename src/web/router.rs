@@ -83,8 +83,14 @@ async fn file(here: Here, Segments(name): Segments<String>) -> Response {
     (headers, asset.bytes).into_response()
 }
 
+/// The longest path and query in bytes: a callback with a code of a few kilobytes fits.
+const LONGEST_ADDRESS: usize = 8 * 1024;
+
 /// The external address is configuration; a request that names another host is not for us (R48).
 async fn our_host(State(app): State<App>, here: Here, request: Request, next: Next) -> Response {
+    if request.uri().path_and_query().is_some_and(|address| address.as_str().len() > LONGEST_ADDRESS) {
+        return here.bad(Bad::LongAddress);
+    }
     if request.uri().path() == "/livez" || names_us(&app, &request) {
         return next.run(request).await;
     }

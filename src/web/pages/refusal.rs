@@ -244,6 +244,8 @@ pub enum Bad {
     Method,
     /// 413.
     TooLarge,
+    /// 414.
+    LongAddress,
     /// 415.
     MediaType,
     /// 421: another host than that of the public URL.
@@ -266,6 +268,7 @@ impl Notice for BadRequest {
             Bad::FromElsewhere => StatusCode::FORBIDDEN,
             Bad::Method => StatusCode::METHOD_NOT_ALLOWED,
             Bad::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Bad::LongAddress => StatusCode::URI_TOO_LONG,
             Bad::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Bad::Host => StatusCode::MISDIRECTED_REQUEST,
         }
@@ -275,7 +278,7 @@ impl Notice for BadRequest {
     }
     fn body(&self) -> Vec<Sentence> {
         let what = match self.bad {
-            Bad::Malformed | Bad::MediaType => text::bad_request_malformed(),
+            Bad::Malformed | Bad::LongAddress | Bad::MediaType => text::bad_request_malformed(),
             Bad::FromElsewhere => text::bad_request_from_elsewhere(),
             Bad::Method => text::bad_request_method(),
             Bad::TooLarge => text::bad_request_too_large(),
