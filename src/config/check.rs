@@ -62,6 +62,10 @@ pub(super) fn settings(
     let providers = checker.providers(providers);
     let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
     let mcp_servers = checker.mcp_servers(servers, &declared);
+    checker.registrations(&mcp_servers, &providers);
+    if public_url.as_ref().is_some_and(|url| !url.is_https()) {
+        checker.demands_https(&providers);
+    }
     for key in table.keys() {
         checker.findings.refuse(key, "is no setting");
     }

@@ -363,6 +363,12 @@ fn r62_servers_of_different_owners_share_nothing() {
     };
     world.load(&second("", "OTHER_API_KEY")).unwrap();
     assert_eq!(world.refused(&second("owner = \"b\"", "OTHER_API_KEY")), ["mcp_servers[1].providers[0]"]);
+    // A second entry for the same client at the same issuer is the same registration.
+    let entry = &BASE[BASE.find("[[providers]]").unwrap()..];
+    let again = second("owner = \"b\"", "OTHER_API_KEY");
+    let again = again.replacen(BASE, "", 1).replace("\"acme\"", "\"acme-too\"");
+    let again = format!("{BASE}{}{again}", entry.replace("\"acme\"", "\"acme-too\""));
+    assert_eq!(world.refused(&again), ["mcp_servers.notes.providers.acme-too"]);
     assert_eq!(world.refused(&second("", "FILES_API_KEY")), ["mcp_servers[1].api_keys[0]"]);
     assert_eq!(world.refused(&second("", "GITHUB_CLIENT_SECRET")).len(), 1);
     assert_eq!(

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::{Checker, Declared};
 use crate::{
-    config::{McpServer, Webhook, raw},
+    config::{McpServer, Provider, Webhook, raw},
     elicitation::{ProviderId, ServerId},
     secret::Secret,
 };
@@ -42,6 +42,35 @@ impl Checker<'_> {
                 );
                 self.demand(owner == raw.owner.as_deref(), format!("{at}.providers[{n}]"), problem);
             }
+        }
+    }
+
+    /// The same registration under two ids is one all the same (R62).
+    pub(super) fn registrations(&mut self, servers: &[McpServer], providers: &[Provider]) {
+        let mut owners: BTreeMap<(&str, &str), (&ProviderId, Option<&str>)> = BTreeMap::new();
+        for server in servers {
+            for id in &server.providers {
+                let Some(provider) = providers.iter().find(|provider| provider.id == *id) else { continue };
+                let endpoint = provider.token_endpoint.as_ref().map(url::Url::as_str);
+                let place = provider.issuer.as_deref().or(endpoint).unwrap_or_default();
+                let owner = server.owner.as_deref();
+                let registration = (place, provider.client_id.as_str());
+                let (first, first_owner) = *owners.entry(registration).or_insert((id, owner));
+                // The same id is refused with a sentence of its own.
+                self.demand(
+                    first == id || first_owner == owner,
+                    format!("mcp_servers.{}.providers.{id}", server.id),
+                    format!("is the registration of {first} too, which another owner uses"),
+                );
+            }
+        }
+    }
+
+    /// A browser sends the attempt's cookie with a form from elsewhere only when it is `Secure`.
+    pub(super) fn demands_https(&mut self, providers: &[Provider]) {
+        for provider in providers {
+            let problem = "needs an https public_url: the answer comes as a form from another site";
+            self.demand(!provider.form_post, format!("providers.{}.form_post", provider.id), problem);
         }
     }
 
