@@ -7,10 +7,14 @@
 #[macro_use]
 mod engine;
 mod api;
+mod attacks;
 mod browser;
+mod canaries;
 mod contract;
 mod documents;
 mod flow;
+mod model;
 mod operator;
+mod rows;
 mod tidy;
 mod world;

@@ -44,7 +44,12 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use self::{api::Api, browser::Browser, tls::Certificate};
+use self::tls::Certificate;
+pub(crate) use self::{
+    api::{Api, Link, link},
+    browser::{Browser, encode},
+    page::{Form, Page},
+};
 use crate::engine::Database;
 
 /// The MCP servers. They are tenants of one owner.
@@ -81,9 +86,26 @@ pub(crate) struct World {
     pub(crate) database: Database,
     running: Running,
     client: reqwest::Client,
+    secrets: [String; 2],
     keys: [String; 2],
     panics_before: usize,
-    _directory: TempDir,
+    directory: TempDir,
+}
+
+/// A second server of a world.
+pub(crate) struct Replica {
+    /// Host and port of its public listener; it answers to the world's own host alone.
+    pub(crate) address: String,
+    running: Running,
+}
+
+impl Replica {
+    /// Ends it, and waits until it has.
+    pub(crate) async fn stops(mut self) {
+        self.running.stop.cancel();
+        let task = self.running.task.take().expect("it runs");
+        assert_eq!(task.await.expect("it did not panic"), Ended::Drained);
+    }
 }
 
 struct Running {
@@ -138,7 +160,7 @@ impl World {
         let internal_url = format!("http://{}", server.internal_addr());
         let stop = CancellationToken::new();
         let task = Some(tokio::spawn(server.run(stop.clone())));
-        let Plan { directory, keys, .. } = plan;
+        let Plan { directory, keys, secret, .. } = plan;
         Self {
             clock,
             public_url,
@@ -149,10 +171,23 @@ impl World {
             database,
             running: Running { stop, task },
             client,
+            secrets: [secret, fs::read_to_string(directory.path().join("consentry.key")).unwrap()],
             keys,
             panics_before: PANICS.load(Ordering::SeqCst),
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// Another server on the same database, as the settings file has it.
+    pub(crate) async fn replica(&self) -> Replica {
+        let file = self.directory.path().join("consentry.toml");
+        let mut settings = config::load(Some(&file), &Environment::default()).unwrap();
+        settings.listen.public.set_port(0);
+        let server = Server::build(settings, self.clock.clone()).await.unwrap();
+        let address = server.public_addr().to_string();
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(server.run(stop.clone()));
+        Replica { address, running: Running { stop, task: Some(task) } }
     }
 
     /// A caller of the API: one of [`SERVERS`].
@@ -161,6 +196,13 @@ impl World {
         let which = SERVERS.iter().position(|known| *known == server).expect("an MCP server of this world");
         let base = self.internal_url.clone();
         Api::new(self.client.clone(), base, self.keys[which].clone(), self.id.base_url().to_owned())
+    }
+
+    /// What Consentry is configured with and must keep to itself, each with a word for it.
+    pub(crate) fn secrets(&self) -> Vec<(&'static str, String)> {
+        let [client, key] = self.secrets.each_ref().map(|secret| secret.trim().to_owned());
+        let keys = self.keys.iter().map(|key| ("an API key", key.clone()));
+        keys.chain([("the client secret", client), ("the encryption key", key)]).collect()
     }
 
     /// A browser with no cookies.
