@@ -7,13 +7,13 @@
 mod accounts;
 mod attacks;
 mod choices;
-mod driver;
+pub(crate) mod driver;
 mod forms;
 mod hands;
 mod happy;
 mod leaving;
 mod screenshot;
-mod steps;
+pub(crate) mod steps;
 mod tabs;
 mod tls;
 

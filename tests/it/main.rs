@@ -15,6 +15,7 @@ mod documents;
 mod flow;
 mod model;
 mod operator;
+mod peers;
 mod rows;
 mod tidy;
 mod world;

@@ -277,7 +277,7 @@ fn watch_panics() {
     clippy::disallowed_methods,
     reason = "a browser or an MCP server calls Consentry; its own client is for others"
 )]
-fn client(public: SocketAddr) -> reqwest::Client {
+pub(crate) fn client(public: SocketAddr) -> reqwest::Client {
     reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())

@@ -4,6 +4,10 @@
 mod browser;
 mod client;
 mod door;
+// Shared with the tests of the whole.
+#[path = "../../../tests/it/peers/node.rs"]
+mod node;
+mod peers;
 mod played;
 mod replies;
 mod stand;

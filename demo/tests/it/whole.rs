@@ -58,7 +58,7 @@ fn run(arguments: &[&str], screen: &Screen) -> impl Future<Output = ExitCode> + 
 }
 
 /// Signs in, agrees, and allows access.
-async fn browse(link: &str, person: &str, account: &str) -> Browser {
+pub(crate) async fn browse(link: &str, person: &str, account: &str) -> Browser {
     let mut browser = Browser::default();
     browser.open(link).await;
     assert_eq!(browser.page(), "sign-in");

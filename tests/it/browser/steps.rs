@@ -3,11 +3,11 @@
 use super::driver::Profile;
 
 /// On `ready` and wherever else one can agree.
-pub(super) const CONTINUE: &str = "form[action$='/continue'] button";
+pub(crate) const CONTINUE: &str = "form[action$='/continue'] button";
 /// On the same pages.
 pub(super) const DECLINE: &str = "form[action$='/decline'] button";
 /// On `sign-in`.
-pub(super) const SIGN_IN: &str = "main a[href^='/sign-in?']";
+pub(crate) const SIGN_IN: &str = "main a[href^='/sign-in?']";
 /// At the third party.
 pub(super) const DENY: &str = "button[name=deny]";
 

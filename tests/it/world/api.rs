@@ -39,7 +39,7 @@ impl Answer {
 }
 
 impl Api {
-    pub(super) fn new(client: Client, base: String, key: String, issuer: String) -> Self {
+    pub(crate) fn new(client: Client, base: String, key: String, issuer: String) -> Self {
         Self { client, base, key, issuer }
     }
 
