@@ -114,8 +114,15 @@ impl Judge {
         trip.authorize = Some(authorize.to_string());
     }
 
-    /// A browser has asked for a callback with this `state`.
-    pub(super) fn delivered(&mut self, profile: usize, state: &str) {
+    /// A browser has asked for a callback with this `state`, and was sent to `leads`. In another browser than its own
+    /// it gets no further than to a refusal that says nothing: not even parked.
+    pub(super) fn delivered(&mut self, profile: usize, state: &str, leads: &str) {
+        let stopped = leads.starts_with("/stopped/") && leads != "/stopped/wrong-account";
+        let is_anothers = |trip: &&Trip| trip.state == state && trip.profile != profile;
+        assert!(
+            stopped || !self.trips.iter().any(|trip| is_anothers(&trip)),
+            "another browser's trip led to {leads}"
+        );
         for trip in self.trips.iter_mut().filter(|trip| trip.state == state && trip.profile == profile) {
             trip.delivered = true;
         }

@@ -144,7 +144,7 @@ impl<'a> Scene<'a> {
         }
         if url.path().starts_with("/callback/") && method == Method::GET {
             for state in parameters(url, "state") {
-                self.judge.delivered(profile, &state);
+                self.judge.delivered(profile, &state, &leads);
             }
         }
         if leads.starts_with("/stopped/") || page.status.is_client_error() {
