@@ -17,7 +17,6 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
         "moves are used by pages, API and workers alike",
     ),
     ("reqwest", &["outbound"], "one client checks addresses, sizes and times"),
-    ("oauth2", &["provider", "identity"], "the protocol is spoken in two places"),
     ("jsonwebtoken", &["identity", "provider"], "tokens are judged in one place"),
     ("rmcp", &[], "the server does not depend on an MCP implementation"),
     ("anyhow", &["main.rs", "cli"], "errors have types that handlers can act on"),
