@@ -17,7 +17,7 @@ use crate::app::App;
 
 use super::{
     assets, callback, connect, connections, headers,
-    here::Here,
+    here::{Here, see_other},
     leaving,
     limit::{self, ByAddress},
     outcome,
@@ -89,7 +89,10 @@ const LONGEST_ADDRESS: usize = 8 * 1024;
 /// The external address is configuration; a request that names another host is not for us (R48).
 async fn our_host(State(app): State<App>, here: Here, request: Request, next: Next) -> Response {
     if request.uri().path_and_query().is_some_and(|address| address.as_str().len() > LONGEST_ADDRESS) {
-        return here.bad(Bad::LongAddress);
+        // A callback never renders: its address holds a code (R44).
+        let is_callback =
+            ["/callback/", "/sign-in/callback/"].iter().any(|it| request.uri().path().starts_with(it));
+        return if is_callback { see_other("/stopped/bad-request") } else { here.bad(Bad::LongAddress) };
     }
     if request.uri().path() == "/livez" || names_us(&app, &request) {
         return next.run(request).await;
