@@ -190,7 +190,8 @@ impl<'a> Scene<'a> {
             "keep" if is_owners && is_own && location.path().ends_with("/done") => {
                 self.judge.asked[asked.expect("its elicitation")].kept = true;
             }
-            "restart" if location.path() == "/connect" => {
+            // Back to the same one is the way to sign in, for a browser whose session has ended.
+            "restart" if location.path() == "/connect" && elicitation_of(location) != id => {
                 assert!(is_owners && is_own, "somebody else has asked again");
                 let id = elicitation_of(location).expect("the new elicitation");
                 let former = &self.judge.asked[asked.expect("its elicitation")];
