@@ -3,12 +3,9 @@
 //! Counted in this process alone; with several replicas the bounds are per replica.
 
 use std::{
-    num::NonZeroU32,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
-
-use governor::{Quota, RateLimiter, middleware::NoOpMiddleware, state::keyed::DashMapStateStore};
 
 use crate::{clock::Clock, elicitation::ServerId, secret::Hash, subject::Subject};
 
@@ -17,44 +14,21 @@ use super::{
     problem::{Code, Problem},
 };
 
-/// Users that are remembered before those who have been quiet are forgotten.
-const USERS_MAX: usize = 10_000;
 /// Before another stream should be tried.
 const STREAM_RETRY: Duration = Duration::from_secs(5);
 
 /// New elicitations of one user under one MCP server.
-pub(super) struct Pace {
-    limiter: RateLimiter<Hash, DashMapStateStore<Hash>, Ticks, NoOpMiddleware<Duration>>,
-    ticks: Ticks,
-}
-
-/// The program's clock as the limiter reads it.
-#[derive(Clone)]
-struct Ticks(Clock);
-
-impl governor::clock::Clock for Ticks {
-    type Instant = Duration;
-
-    fn now(&self) -> Duration {
-        Duration::from_millis(u64::try_from(self.0.now().0).unwrap_or(0))
-    }
-}
+pub(super) struct Pace(crate::pace::Pace<Hash>);
 
 impl Pace {
     pub(super) fn new(per_minute: u32, clock: Clock) -> Self {
-        let quota = Quota::per_minute(NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN));
-        let ticks = Ticks(clock);
-        Self { limiter: RateLimiter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks }
+        Self(crate::pace::Pace::per_minute(per_minute, clock))
     }
 
     /// Counts one request that asks this user something new.
     pub(super) fn check(&self, server: &ServerId, owner: &Subject) -> Result<(), Problem> {
-        if self.limiter.len() > USERS_MAX {
-            self.limiter.retain_recent();
-        }
         let parts = [server.as_str(), &owner.issuer, &owner.sub].map(|part| Hash::of(part.as_bytes()).0);
-        self.limiter.check_key(&Hash::of(&parts.concat())).map_err(|refused| {
-            let wait = refused.wait_time_from(governor::clock::Clock::now(&self.ticks));
+        self.0.check(&Hash::of(&parts.concat())).map_err(|wait| {
             let detail = "This user was asked for too many new connections within a minute.";
             Problem::new(Code::TooManyElicitations, detail).retry_after(wait)
         })
