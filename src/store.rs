@@ -101,6 +101,10 @@ impl From<sqlx::Error> for StoreError {
                 {
                     Self::Unavailable("it does not accept work now")
                 }
+                // invalid_password, invalid_authorization_specification, invalid_catalog_name; SQLITE_NOTADB.
+                Some("28P01" | "28000") => Self::Unavailable("it refuses the user or the password"),
+                Some("3D000") => Self::Unavailable("it has no database of that name"),
+                Some("26") => Self::Unavailable("the file is no SQLite database"),
                 // SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN.
                 Some("13" | "10" | "14") => Self::Unavailable("its file cannot be written"),
                 _ => Self::Refused(error),

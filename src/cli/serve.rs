@@ -59,6 +59,7 @@ pub(super) fn refused(error: BuildError) -> CliError {
     match error {
         BuildError::Keys(_)
         | BuildError::KeyMissing(_)
+        | BuildError::KeyWrong
         | BuildError::Outbound(_)
         | BuildError::CaFile(..)
         | BuildError::Tls(_)

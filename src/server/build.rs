@@ -9,6 +9,7 @@ use crate::{
     app::{App, Parts},
     clock::Clock,
     config::{self, Settings},
+    credential,
     identity::{Identity, IdentityError},
     listen::{Limits, Listener, Tls, TlsError},
     outbound::{self, AddressPolicy, Outbound, SetupError},
@@ -29,6 +30,9 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// How long the start waits for authorization servers.
 const PROBE: Duration = Duration::from_secs(3);
 
+/// Stored credentials that are opened at the start, to see that the keys are those that sealed them.
+const KEY_SAMPLES: u32 = 5;
+
 /// Why there is no server. Names what the operator has to mend, and holds no value of a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -38,6 +42,11 @@ pub enum BuildError {
     /// What is stored was sealed with a key that is not there (R102).
     #[error("the database was sealed with the encryption key {0}, which is not configured: give it back")]
     KeyMissing(KeyId),
+    /// Another key under the same id: what is stored does not open (R102).
+    #[error(
+        "no stored credential opens with the encryption keys that are configured: give the right key back"
+    )]
+    KeyWrong,
     /// The client of outgoing calls.
     #[error("outgoing calls cannot be set up: {0}")]
     Outbound(#[from] SetupError),
@@ -163,11 +172,16 @@ async fn open(settings: &Settings, vault: &Vault) -> Result<Store, BuildError> {
             Err(error) => return Err(error.into()),
         }
     }
-    // The first one stands for all; each of them is looked at again when it is opened.
-    for connection in store.connections(ConnectionFilter::default(), 1).await? {
+    // A few stand for all; each of them is looked at again when it is handed out. One that was tampered with must not
+    // keep the others' server from starting.
+    let few = store.connections(ConnectionFilter::default(), KEY_SAMPLES).await?;
+    for connection in &few {
         if let Some(id) = connection.access.key_id().filter(|id| !vault.keys().any(|key| key == id)) {
             return Err(BuildError::KeyMissing(id));
         }
+    }
+    if !few.is_empty() && few.iter().all(|one| credential::open_access(vault, one).is_err()) {
+        return Err(BuildError::KeyWrong);
     }
     Ok(store)
 }

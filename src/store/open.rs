@@ -178,6 +178,10 @@ async fn open_postgres(url: &Secret, connections: u32) -> Result<(Pools, Option<
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
         .connect_with(options.clone())
-        .await?;
+        .await
+        .map_err(|error| match error {
+            sqlx::Error::PoolTimedOut => StoreError::Unavailable("nothing answers at its address"),
+            error => error.into(),
+        })?;
     Ok((Pools::Postgres(pool), Some(Lane::start(options))))
 }

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use consentry::store::ConnectionFilter;
+use consentry::{
+    random::Random,
+    server::{BuildError, Server},
+    store::ConnectionFilter,
+    vault::Key,
+};
 use serde_json::json;
 
 use crate::{
@@ -20,7 +25,24 @@ on_both_engines! {
     r3_somebody_else_sees_that_it_is_not_theirs,
     r39_a_form_of_another_site_or_session_does_nothing,
     r98_what_is_stored_is_sealed,
+    r102_another_key_under_the_same_id_is_not_served_with,
     r109_an_mcp_server_sees_its_own_alone,
+}
+
+/// Otherwise what is stored and what is sealed from then on would need two keys of one name.
+async fn r102_another_key_under_the_same_id_is_not_served_with(db: Database) {
+    let world = World::start(db).await;
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut alice = world.browser();
+    alice.opens(&link.url).await;
+    alice.signs_in("alice").await;
+    alice.connects("octocat").await.is("connected");
+    let mut settings = world.settings();
+    let (other, _) = Key::generate(settings.keys[0].id().clone(), &Random);
+    settings.keys = vec![other];
+    let refused = Server::build(settings, world.clock.clone()).await;
+    assert!(matches!(refused, Err(BuildError::KeyWrong)));
+    assert!(Server::build(world.settings(), world.clock.clone()).await.is_ok());
 }
 
 async fn a_user_connects_and_the_tool_gets_the_credential(db: Database) {

@@ -178,12 +178,17 @@ impl World {
         }
     }
 
-    /// Another server on the same database, as the settings file has it.
-    pub(crate) async fn replica(&self) -> Replica {
+    /// What another server on the same database is made of, as the settings file has it.
+    pub(crate) fn settings(&self) -> Settings {
         let file = self.directory.path().join("consentry.toml");
         let mut settings = config::load(Some(&file), &Environment::default()).unwrap();
         settings.listen.public.set_port(0);
-        let server = Server::build(settings, self.clock.clone()).await.unwrap();
+        settings
+    }
+
+    /// Another server on the same database.
+    pub(crate) async fn replica(&self) -> Replica {
+        let server = Server::build(self.settings(), self.clock.clone()).await.unwrap();
         let address = server.public_addr().to_string();
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
