@@ -119,8 +119,8 @@ url = {{ value = "{database}" }}
 [encryption]
 keys = [{{ id = "measure", file = "{key}" }}]
 [limits]
-requests_per_minute = 1000000000
-elicitations_per_minute = 1000000
+requests_per_minute = 1000000
+elicitations_per_minute = 100000
 [[authorization_servers]]
 id = "main"
 issuer = "{ISSUER}"
