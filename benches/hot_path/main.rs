@@ -77,28 +77,26 @@ async fn engine(database: &str, requests: usize, is_postgres: bool) {
             spent.entry(name).or_default().push(cost(running, target, requests, is_postgres, &world).await);
         }
     }
-    println!("| request | server µs | database µs | together µs [spread] | to bare | statements a request |");
-    println!("|---|---|---|---|---|---|");
+    println!("| request | server µs | database µs | together µs [spread] | to bare |");
+    println!("|---|---|---|---|---|");
     let bare_cost = spent.get("bare endpoint").map(|costs| median(costs, Cost::together));
     for (name, _, _) in &arms {
         let costs = &spent[name];
         let together = median(costs, Cost::together);
         let (low, high) = spread(costs, Cost::together);
         println!(
-            "| {name} | {:.0} | {:.0} | {together:.0} [{low:.0}-{high:.0}] | {} | {:.2} |",
+            "| {name} | {:.0} | {:.0} | {together:.0} [{low:.0}-{high:.0}] | {} |",
             median(costs, |cost| cost.server),
             median(costs, |cost| cost.database),
             bare_cost.map_or("-".to_owned(), |bare| format!("{:.2}", together / bare)),
-            median(costs, |cost| cost.statements),
         );
     }
 }
 
-/// Microseconds of CPU time for one request, and committed statements.
+/// Microseconds of CPU time for one request.
 struct Cost {
     server: f64,
     database: f64,
-    statements: f64,
 }
 
 impl Cost {
@@ -108,15 +106,13 @@ impl Cost {
 }
 
 async fn cost(running: &Running, target: &Target, requests: usize, is_postgres: bool, world: &World) -> Cost {
-    let statements = world.commits().await;
     let (server, database) =
         (cpu::of(running.pid), if is_postgres { cpu::of_postgres(world).await } else { 0.0 });
     load::run(target, requests, CONNECTIONS).await;
     let each = |seconds: f64| seconds * 1e6 / requests as f64;
     let server = each(cpu::of(running.pid) - server);
     let database = if is_postgres { each(cpu::of_postgres(world).await - database) } else { 0.0 };
-    let statements = (world.commits().await - statements) / requests as f64;
-    Cost { server, database, statements }
+    Cost { server, database }
 }
 
 fn median(costs: &[Cost], part: impl Fn(&Cost) -> f64) -> f64 {

@@ -179,20 +179,6 @@ scopes = ["repo"]
             sqlx::query("SELECT pg_backend_pid()").fetch_one(&mut connection).await.expect("a pid").get(0);
         cpu::parent(backend.unsigned_abs()).expect("a postmaster")
     }
-
-    /// Transactions so far; a statement on its own is one.
-    pub(crate) async fn commits(&self) -> f64 {
-        if self.database.starts_with("sqlite:") {
-            return 0.0;
-        }
-        // The backends report once a second at most.
-        #[expect(clippy::disallowed_methods, reason = "a benchmark waits for the database's statistics")]
-        tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
-        let mut connection = PgConnection::connect(&self.database).await.expect("a database");
-        let sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
-        let commits: i64 = sqlx::query(sql).fetch_one(&mut connection).await.expect("a count").get(0);
-        commits as f64
-    }
 }
 
 fn key_id() -> KeyId {

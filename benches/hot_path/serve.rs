@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use crate::seed::World;
 
@@ -60,13 +63,23 @@ async fn run(mut command: Command, public: u16, internal: u16) -> Running {
     let pid = child.id();
     let mut running = Running { child, pid, public, internal, started_in: Duration::ZERO };
     while started.elapsed() < Duration::from_secs(30) {
-        if TcpStream::connect(("127.0.0.1", internal)).await.is_ok() {
+        if is_ready(internal).await {
             running.started_in = started.elapsed();
             return running;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     panic!("a server that does not start; see measure-{internal}.log in the temporary directory");
+}
+
+/// Whether the server says so itself; the baseline answers anything.
+async fn is_ready(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)).await else { return false };
+    let request = format!("GET /readyz HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
+    let mut answer = Vec::new();
+    stream.write_all(request.as_bytes()).await.is_ok()
+        && stream.read_to_end(&mut answer).await.is_ok()
+        && ["200", "404"].iter().any(|status| answer.starts_with(format!("HTTP/1.1 {status}").as_bytes()))
 }
 
 fn free_port() -> u16 {
