@@ -9,7 +9,7 @@ use crate::{
     elicitation::{MalformedId, ProviderId, ServerId, uuid_id},
     scope::Scopes,
     subject::Subject,
-    vault::Sealed,
+    vault::{Place, Sealed},
 };
 
 uuid_id! {
@@ -113,6 +113,20 @@ impl Connection {
     /// This consent.
     pub fn as_grant(&self) -> Grant {
         Grant { connection: self.id, number: self.grant }
+    }
+
+    /// The place of one of its sealed columns, at its present generation (R99).
+    pub fn place(&self, column: &'static str) -> Place<'_> {
+        Place {
+            table: "connections",
+            column,
+            row: self.id.0,
+            server: self.server.as_str(),
+            issuer: &self.owner.issuer,
+            sub: &self.owner.sub,
+            provider: self.provider.as_str(),
+            generation: self.generation,
+        }
     }
 
     /// Whether it can be handed out for `wanted` at `now`: active, not run out, and what is missing was refused

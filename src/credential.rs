@@ -14,7 +14,7 @@ pub use self::{
 use crate::{
     connection::Connection,
     secret::Secret,
-    vault::{OpenError, Place, Vault},
+    vault::{OpenError, Vault},
 };
 
 /// An access token that may leave, over TLS, to the MCP server that it belongs to.
@@ -36,17 +36,10 @@ pub(crate) fn access_bytes(token: &Secret, token_type: &str) -> Vec<u8> {
 /// # Errors
 /// When the value was not sealed for this very row and generation, or its key is missing.
 pub fn open_access(vault: &Vault, connection: &Connection) -> Result<Access, OpenError> {
-    let place = Place {
-        table: "connections",
-        column: "access",
-        row: connection.id.0,
-        server: connection.server.as_str(),
-        issuer: &connection.owner.issuer,
-        sub: &connection.owner.sub,
-        provider: connection.provider.as_str(),
-        generation: connection.generation,
-    };
-    let plain = vault.open(&place, &connection.access)?.into_secret().ok_or(OpenError::Malformed)?;
+    let plain = vault
+        .open(&connection.place("access"), &connection.access)?
+        .into_secret()
+        .ok_or(OpenError::Malformed)?;
     let (token_type, token) = plain.expose().split_once('\n').ok_or(OpenError::Malformed)?;
     Ok(Access { token: Secret::new(token), token_type: token_type.to_owned() })
 }

@@ -4,7 +4,7 @@
 //! comparing subjects, and the store's browser moves take nothing less, so that a handler which forgets the check
 //! does not compile (R3, R4). Who wins a race is not decided here but by the store's guarded statements.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use uuid::Uuid;
 
@@ -468,6 +468,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// How long a claimed attempt may take, also past its elicitation's expiry; then its process has died.
+    pub const FINISH: Duration = Duration::from_secs(60);
+
+    /// Whether it was claimed and nobody is finishing it any more at `now`.
+    pub fn is_given_up(&self, now: Millis) -> bool {
+        self.state == AttemptState::Claimed && self.claimed_at.is_some_and(|at| at.plus(Self::FINISH) <= now)
+    }
+
     /// Whether its `state` can still be spent at `now`.
     pub fn is_live(&self, now: Millis) -> bool {
         self.state == AttemptState::Live && self.expires_at > now

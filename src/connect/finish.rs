@@ -203,8 +203,8 @@ fn seal_connection(
     let kept = match (&tokens.refresh_token, living.and_then(|one| one.refresh.as_ref().map(|it| (one, it))))
     {
         (None, Some((one, sealed))) => {
-            let place = connection_place(asked, one.id, "refresh", one.generation);
-            let token = app.vault.open(&place, sealed)?.into_secret().ok_or(OpenError::Malformed)?;
+            let token =
+                app.vault.open(&one.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)?;
             Some((token, one.refresh_expires_at))
         }
         _ => None,

@@ -4,6 +4,7 @@ use crate::{
     app::App,
     connection::Connection,
     elicitation::{Attempt, AttemptId, ElicitationId, Owned, OwnedOpen, State},
+    identity::SessionLife,
     secret::Hash,
     store::{Visit, Visitor},
     telemetry::SecurityEvent,
@@ -41,7 +42,7 @@ pub enum View {
 /// [`Refusal::NotFound`], or the store's.
 pub async fn look(app: &App, id: ElicitationId, session: Option<&Hash>) -> Result<Visit, Refusal> {
     let now = app.clock.now();
-    let idle_since = now.minus(app.settings.lifetimes.session_idle);
+    let idle_since = SessionLife::of(&app.settings.lifetimes).idle_since(now);
     app.store.visit(id, session, now, idle_since).await?.ok_or(Refusal::NotFound)
 }
 

@@ -15,7 +15,7 @@ use crate::{
     provider::ProviderError,
     secret::Secret,
     telemetry::SecurityEvent,
-    vault::{OpenError, Place},
+    vault::OpenError,
 };
 
 use super::open_access;
@@ -145,16 +145,7 @@ fn token(app: &App, connection: &Connection) -> Result<(Secret, &'static str), O
     let Some(sealed) = &connection.refresh else {
         return Ok((open_access(&app.vault, connection)?.token, "access_token"));
     };
-    let place = Place {
-        table: "connections",
-        column: "refresh",
-        row: connection.id.0,
-        server: connection.server.as_str(),
-        issuer: &connection.owner.issuer,
-        sub: &connection.owner.sub,
-        provider: connection.provider.as_str(),
-        generation: connection.generation,
-    };
-    let token = app.vault.open(&place, sealed)?.into_secret().ok_or(OpenError::Malformed)?;
+    let token =
+        app.vault.open(&connection.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)?;
     Ok((token, "refresh_token"))
 }

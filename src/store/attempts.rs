@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How long a claimed attempt may still take, also past its elicitation's expiry, in milliseconds.
-pub(super) const FINISH_MS: i64 = 60_000;
+pub(super) const FINISH_MS: i64 = Attempt::FINISH.as_millis() as i64;
 
 macro_rules! columns {
     () => {

@@ -286,18 +286,6 @@ impl Here {
             .map_or_else(|| asked.provider.to_string(), str::to_owned)
     }
 
-    async fn touch(
-        &self,
-        session: &crate::secret::Hash,
-        seen_at: crate::clock::Millis,
-    ) -> Result<(), Refusal> {
-        let now = self.app.clock.now();
-        if seen_at.plus(self.app.settings.lifetimes.session_idle / 10) <= now {
-            self.app.store.touch_session(session, now).await?;
-        }
-        Ok(())
-    }
-
     /// `connected`, for a connection that is there.
     pub fn connected(&self, visitor: &Visitor, asked: &Elicitation, opened: &Opened) -> Response {
         let connection = opened.connection.as_ref();

@@ -12,7 +12,7 @@ use axum::{
     response::Response,
 };
 
-use crate::{app::App, pace::Pace, secret::Hash};
+use crate::{app::App, identity::SessionLife, pace::Pace, secret::Hash};
 
 use super::{client_ip::ClientIp, here::Here, pages};
 
@@ -41,7 +41,7 @@ impl ByAddress {
             return false;
         }
         let now = self.app.clock.now();
-        let idle_since = now.minus(self.app.settings.lifetimes.session_idle);
+        let idle_since = SessionLife::of(&self.app.settings.lifetimes).idle_since(now);
         matches!(self.app.store.session(&session, now, idle_since).await, Ok(Some(_)))
     }
 }

@@ -1,7 +1,5 @@
 //! `/connect/{id}/done`: what came of it. Safe to reload, and the same for every request that arrived.
 
-use std::time::Duration;
-
 use axum::{extract::RawQuery, response::Response};
 
 use crate::{
@@ -15,9 +13,6 @@ use super::{
     parameters::Parameters,
     segments::Segments,
 };
-
-/// How long a claimed attempt can be under way.
-const FINISHING: Duration = Duration::from_secs(60);
 
 /// `GET /connect/{id}/done[?attempt=]`.
 pub async fn show(here: Here, Segments(id): Segments<String>, RawQuery(query): RawQuery) -> Response {
@@ -51,7 +46,8 @@ impl Here {
     fn outcome(&self, opened: &Opened, attempt: Option<&Attempt>) -> Response {
         let asked = opened.mine.elicitation();
         match attempt.map(|attempt| (attempt, attempt.state)) {
-            Some((attempt, AttemptState::Claimed)) if self.is_given_up(attempt) => {
+            // The process that claimed it has died; the sweeper will say so.
+            Some((attempt, AttemptState::Claimed)) if attempt.is_given_up(self.app.clock.now()) => {
                 self.settled(opened, attempt, Outcome::Unreachable)
             }
             Some((attempt, AttemptState::Claimed)) => self.show(&pages::Working {
@@ -66,12 +62,6 @@ impl Here {
             },
             Some((_, AttemptState::Live)) | None => self.as_it_stands(opened),
         }
-    }
-
-    /// The process that claimed it has died; the sweeper will say so.
-    fn is_given_up(&self, attempt: &Attempt) -> bool {
-        let now = self.app.clock.now();
-        attempt.claimed_at.is_some_and(|at| at.plus(FINISHING) <= now)
     }
 
     /// Without an attempt that says more: the elicitation's own state.

@@ -2,7 +2,9 @@
 //! round trip.)
 
 use crate::{
+    clock::Millis,
     identity::SessionLife,
+    secret::Hash,
     store::{SessionRow, StoreError, Visitor},
 };
 
@@ -22,11 +24,20 @@ impl Here {
             return Ok(None);
         };
         let SessionRow { browser, seen_at, sign_ins } = row;
-        if life.is_stamp_due(seen_at, now) {
-            self.app.store.touch_session(&session, now).await?;
-        }
+        self.touch(&session, seen_at).await?;
         let sign_in = sign_ins.into_iter().find(|one| one.subject.issuer == issuer);
         let (subject, label) = sign_in.map(|one| (one.subject, one.label)).unzip();
         Ok(Some(Visitor { browser, seen_at, subject, label: label.flatten() }))
+    }
+    /// Keeps a session's idle stamp no older than a tenth of the idle life.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub(super) async fn touch(&self, session: &Hash, seen_at: Millis) -> Result<(), StoreError> {
+        let now = self.app.clock.now();
+        if SessionLife::of(&self.app.settings.lifetimes).is_stamp_due(seen_at, now) {
+            self.app.store.touch_session(session, now).await?;
+        }
+        Ok(())
     }
 }
