@@ -158,9 +158,14 @@ async fn another_client_signs_itself_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ports_can_be_fixed_and_a_taken_one_is_named() {
-    // Five in a row that are free now.
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let first = taken.local_addr().unwrap().port().saturating_sub(1).min(65_000);
+    // The one before the taken one must be free now, or it is the one that is named.
+    let (_taken, first) = std::iter::repeat_with(|| {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let first = taken.local_addr().unwrap().port().saturating_sub(1).min(65_000);
+        (taken, first)
+    })
+    .find(|(_, first)| std::net::TcpListener::bind(("127.0.0.1", *first)).is_ok())
+    .unwrap();
     let screen = Screen::new();
     run(&["--ports", &first.to_string()], &screen).await;
     let text = screen.0.borrow().clone();
