@@ -55,6 +55,12 @@ pub struct Settings {
     pub limits: Limits,
     /// The one HTTP client.
     pub outbound: OutboundSettings,
+    /// Refreshing credentials.
+    pub refresh: Refresh,
+    /// Posting outcomes.
+    pub webhooks: Webhooks,
+    /// Whether the audit record names subjects, or keeps keyed digests of them.
+    pub audit_names_subjects: bool,
     /// Log format and filter.
     pub log: Log,
     /// What pages say of the operator.
@@ -198,6 +204,28 @@ pub struct Lifetimes {
     pub sign_in: Duration,
     /// Closed elicitations and read signals are kept this long.
     pub history: Duration,
+    /// Rows of the audit record are kept this long.
+    pub audit: Duration,
+}
+
+/// Refreshing credentials.
+#[derive(Clone, Copy, Debug)]
+pub struct Refresh {
+    /// How long a caller of `resolve` waits for a refresh, at most.
+    pub wait: Duration,
+    /// Every pause and back-off lets one trial through after this long.
+    pub trial: Duration,
+    /// A connection that ends for good, as far as is known, is told of this long before.
+    pub warn_ahead: Duration,
+}
+
+/// Posting outcomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Webhooks {
+    /// One post.
+    pub timeout: Duration,
+    /// Posts to one receiver at the same time, from one process.
+    pub concurrent: u32,
 }
 
 /// Bounds on what comes from outside.
@@ -332,6 +360,8 @@ pub struct Webhook {
     pub url: Url,
     /// The signing secret, `whsec_...`.
     pub secret: Secret,
+    /// The one before it, while receivers change over: each post is signed with both (R113).
+    pub former_secret: Option<Secret>,
 }
 
 /// A third party whose credential is wanted, with its preset merged in.
@@ -379,12 +409,35 @@ pub struct Provider {
     pub form_post: bool,
     /// Error codes that mean the person said no, besides `access_denied`.
     pub cancel_codes: Vec<String>,
+    /// What error codes of its token endpoint mean here, before the common table is asked.
+    pub error_classes: std::collections::BTreeMap<String, ErrorClass>,
+    /// A refresh token that is not used for this long ends.
+    pub refresh_idle: Option<Duration>,
+    /// The person's consent ends this long after it was given.
+    pub consent_lifetime: Option<Duration>,
+    /// Refreshes and revocations a second, from one process.
+    pub requests_per_second: u32,
+    /// Refreshes and revocations at the same time, from one process.
+    pub concurrent_requests: u32,
     /// Who is this account?
     pub probe: Option<Probe>,
     /// Where the person removes our access at the provider, for pages.
     pub manage_url: Option<Url>,
     /// The provider's documentation, for operators.
     pub docs_url: Option<Url>,
+}
+
+/// What an error code of a token endpoint means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The grant is dead.
+    Terminal,
+    /// Our client is refused; every grant is kept.
+    Operator,
+    /// Our request is refused; every grant is kept.
+    Configuration,
+    /// Later.
+    Transient,
 }
 
 /// A call that names the account: paths into its JSON answer.

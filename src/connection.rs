@@ -103,6 +103,22 @@ pub struct Connection {
     pub access_expires_at: Option<Millis>,
     /// When the refresh token ends, where the provider says.
     pub refresh_expires_at: Option<Millis>,
+    /// When the person's consent ends, where the provider limits it.
+    pub consent_expires_at: Option<Millis>,
+    /// When the present tokens were received; what their life is counted from.
+    pub refreshed_at: Option<Millis>,
+    /// Whether it has a refresh token; known where the token itself was not read.
+    pub can_refresh: bool,
+    /// The generation whose token a resource server refused: not handed out again.
+    pub refused_generation: Option<i64>,
+    /// The generation that the refresh after such a refusal made: a second refusal ends the connection.
+    pub mended_generation: Option<i64>,
+    /// Refreshes that failed since the last success.
+    pub failures: i64,
+    /// Why the last of them did, as a stable code.
+    pub failure: Option<String>,
+    /// Not before then is the next one tried.
+    pub next_attempt_at: Option<Millis>,
     /// When it was made.
     pub created_at: Millis,
     /// When it last changed.
@@ -129,20 +145,27 @@ impl Connection {
         }
     }
 
-    /// Whether it can be handed out for `wanted` at `now`: active, not run out, and what is missing was refused
-    /// before.
+    /// Whether it does for `wanted` at `now`: alive, and what is missing was refused before.
     pub fn satisfies(&self, wanted: &Scopes, now: Millis) -> bool {
-        self.is_usable(now) && self.granted.union(&self.asked).covers(wanted)
+        self.is_alive(now) && self.granted.union(&self.asked).covers(wanted)
     }
 
-    /// Whether it is active and covers all of `wanted` with what was really granted.
+    /// Whether it is alive and covers all of `wanted` with what was really granted.
     pub fn covers(&self, wanted: &Scopes, now: Millis) -> bool {
-        self.is_usable(now) && self.granted.covers(wanted)
+        self.is_alive(now) && self.granted.covers(wanted)
     }
 
-    /// Whether the access token can be used at `now`.
+    /// Whether nobody has to be asked: it is active, and its access token can be used or made anew.
+    pub fn is_alive(&self, now: Millis) -> bool {
+        self.status == Status::Active && (self.can_refresh || self.is_usable(now))
+    }
+
+    /// Whether the access token that it holds can be handed out at `now`: not run out, and not refused by a resource
+    /// server.
     pub fn is_usable(&self, now: Millis) -> bool {
-        self.status == Status::Active && self.access_expires_at.is_none_or(|at| at > now)
+        self.status == Status::Active
+            && self.access_expires_at.is_none_or(|at| at > now)
+            && self.refused_generation != Some(self.generation)
     }
 }
 
@@ -167,6 +190,8 @@ pub struct NewConnection {
     pub access_expires_at: Option<Millis>,
     /// When the refresh token ends.
     pub refresh_expires_at: Option<Millis>,
+    /// When the consent ends.
+    pub consent_expires_at: Option<Millis>,
 }
 
 #[cfg(test)]
@@ -190,6 +215,14 @@ mod tests {
             refresh: None,
             access_expires_at: Some(Millis(10)),
             refresh_expires_at: None,
+            consent_expires_at: None,
+            refreshed_at: None,
+            can_refresh: false,
+            refused_generation: None,
+            mended_generation: None,
+            failures: 0,
+            failure: None,
+            next_attempt_at: None,
             created_at: Millis(0),
             updated_at: Millis(0),
         }
@@ -205,7 +238,17 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_token_satisfies_nothing() {
+    fn an_expired_token_satisfies_nothing_unless_it_can_be_made_anew() {
         assert!(!connection().satisfies(&Scopes::default(), Millis(10)));
+        let refreshable = Connection { can_refresh: true, ..connection() };
+        assert!(refreshable.satisfies(&Scopes::default(), Millis(10)));
+        assert!(!refreshable.is_usable(Millis(10)));
+    }
+
+    #[test]
+    fn a_refused_token_is_not_handed_out_and_its_successor_is() {
+        let refused = Connection { refused_generation: Some(1), ..connection() };
+        assert!(!refused.is_usable(Millis(9)));
+        assert!(Connection { generation: 2, ..refused }.is_usable(Millis(9)));
     }
 }

@@ -48,6 +48,9 @@ pub(super) fn settings(
     let keys = section(&mut table, "encryption", checker.findings).and_then(|raw| checker.keys(raw));
     let lifetimes = section(&mut table, "lifetimes", checker.findings).map(|raw| checker.lifetimes(&raw));
     let limits = section(&mut table, "limits", checker.findings).map(|raw| checker.limits(&raw));
+    let refresh = section(&mut table, "refresh", checker.findings).map(|raw| checker.refresh(&raw));
+    let webhooks = section(&mut table, "webhooks", checker.findings).map(|raw| checker.webhooks(&raw));
+    let audit = section::<raw::Audit>(&mut table, "audit", checker.findings);
     let log = section(&mut table, "log", checker.findings).map(|raw| checker.log(raw));
     let operator = section(&mut table, "operator", checker.findings).map(|raw| checker.operator(raw));
 
@@ -77,6 +80,9 @@ pub(super) fn settings(
         lifetimes: lifetimes?,
         limits: limits?,
         outbound: outbound?,
+        refresh: refresh?,
+        webhooks: webhooks?,
+        audit_names_subjects: audit?.subjects == raw::AuditSubjects::Plain,
         log: log?,
         operator: operator?,
         authorization_servers,

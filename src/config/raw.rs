@@ -71,6 +71,35 @@ pub(super) struct Lifetimes {
     pub(super) session_idle: Span,
     pub(super) session: Span,
     pub(super) history: Span,
+    pub(super) audit: Span,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Refresh {
+    pub(super) wait: Span,
+    pub(super) trial: Span,
+    pub(super) warn_ahead: Span,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Webhooks {
+    pub(super) timeout: Span,
+    pub(super) concurrent: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Audit {
+    pub(super) subjects: AuditSubjects,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AuditSubjects {
+    Hashed,
+    Plain,
 }
 
 #[derive(Debug, Deserialize)]
@@ -189,6 +218,7 @@ pub(super) struct McpServer {
 pub(super) struct Webhook {
     pub(super) url: String,
     pub(super) secret: SecretSource,
+    pub(super) former_secret: Option<SecretSource>,
 }
 
 /// With its preset merged in, of which `preset` itself still tells.
@@ -228,9 +258,35 @@ pub(super) struct Provider {
     pub(super) form_post: bool,
     #[serde(default)]
     pub(super) cancel_codes: Vec<String>,
+    #[serde(default)]
+    pub(super) error_classes: BTreeMap<String, ErrorClass>,
+    pub(super) refresh_idle: Option<Span>,
+    pub(super) consent_lifetime: Option<Span>,
+    #[serde(default = "requests_per_second")]
+    pub(super) requests_per_second: u32,
+    #[serde(default = "concurrent_requests")]
+    pub(super) concurrent_requests: u32,
     pub(super) probe: Option<Probe>,
     pub(super) manage_url: Option<String>,
     pub(super) docs_url: Option<String>,
+}
+
+/// What an error code of the token endpoint means at this provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ErrorClass {
+    Terminal,
+    Operator,
+    Configuration,
+    Transient,
+}
+
+fn requests_per_second() -> u32 {
+    20
+}
+
+fn concurrent_requests() -> u32 {
+    16
 }
 
 fn space() -> String {

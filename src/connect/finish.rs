@@ -224,6 +224,7 @@ fn seal_connection(
         refresh,
         access_expires_at: tokens.access_expires_at,
         refresh_expires_at: tokens.refresh_expires_at.or(kept_until.flatten()),
+        consent_expires_at: None,
     })
 }
 

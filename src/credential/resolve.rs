@@ -65,7 +65,7 @@ async fn look_up(
     let now = app.clock.now();
     let found = app.store.connection_to_hand_out(server, owner, &wanted.provider).await?;
     let Some(connection) = found else { return Ok(Resolved::Missing(None)) };
-    if !connection.satisfies(&wanted.scopes, now) {
+    if !connection.satisfies(&wanted.scopes, now) || !connection.is_usable(now) {
         return Ok(Resolved::Missing(Some(Box::new(connection))));
     }
     let access = open_access(&app.vault, &connection)

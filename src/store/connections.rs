@@ -22,7 +22,9 @@ use crate::{
 macro_rules! columns {
     () => {
         "id, server, issuer, sub, provider, account_id, account_label, granted, asked, status, reason, generation, \
-         grant_number, access, refresh, access_expires_at_ms, refresh_expires_at_ms, created_at_ms, updated_at_ms"
+         grant_number, access, refresh, access_expires_at_ms, refresh_expires_at_ms, consent_expires_at_ms, \
+         refreshed_at_ms, refused_generation, mended_generation, failures, failure, next_attempt_at_ms, created_at_ms, \
+         updated_at_ms"
     };
 }
 pub(super) use columns;
@@ -80,6 +82,13 @@ pub(super) struct ConnectionRow {
     refresh: Option<Vec<u8>>,
     access_expires_at_ms: Option<i64>,
     refresh_expires_at_ms: Option<i64>,
+    consent_expires_at_ms: Option<i64>,
+    refreshed_at_ms: Option<i64>,
+    refused_generation: Option<i64>,
+    mended_generation: Option<i64>,
+    failures: i64,
+    failure: Option<String>,
+    next_attempt_at_ms: Option<i64>,
     created_at_ms: i64,
     updated_at_ms: i64,
 }
@@ -104,9 +113,17 @@ impl TryFrom<ConnectionRow> for Connection {
             generation: row.generation,
             grant: row.grant_number,
             access: Sealed::from_bytes(row.access),
+            can_refresh: row.refresh.is_some(),
             refresh: row.refresh.map(Sealed::from_bytes),
             access_expires_at: row.access_expires_at_ms.map(Millis),
             refresh_expires_at: row.refresh_expires_at_ms.map(Millis),
+            consent_expires_at: row.consent_expires_at_ms.map(Millis),
+            refreshed_at: row.refreshed_at_ms.map(Millis),
+            refused_generation: row.refused_generation,
+            mended_generation: row.mended_generation,
+            failures: row.failures,
+            failure: row.failure,
+            next_attempt_at: row.next_attempt_at_ms.map(Millis),
             created_at: Millis(row.created_at_ms),
             updated_at: Millis(row.updated_at_ms),
         })

@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Joined over the composite key, so that it uses the unique index for each row.
 const LOOK_UP: &str = "SELECT k.n, c.id, c.account_id, c.account_label, c.granted, c.asked, c.status, c.generation, \
-    c.grant_number, c.access, c.access_expires_at_ms \
+    c.grant_number, c.access, c.refresh IS NOT NULL AS can_refresh, c.access_expires_at_ms, c.refreshed_at_ms, \
+    c.refused_generation, c.next_attempt_at_ms \
     FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) \
         AS k (n, server, issuer, sub, provider) \
     JOIN connections c ON c.server = k.server AND c.issuer = k.issuer AND c.sub = k.sub AND c.provider = k.provider";
@@ -48,7 +49,11 @@ struct Row {
     generation: i64,
     grant_number: i64,
     access: Vec<u8>,
+    can_refresh: bool,
     access_expires_at_ms: Option<i64>,
+    refreshed_at_ms: Option<i64>,
+    refused_generation: Option<i64>,
+    next_attempt_at_ms: Option<i64>,
 }
 
 struct LookUp {
@@ -185,6 +190,14 @@ fn connection(lookup: &LookUp, row: Row) -> Result<Connection, StoreError> {
         refresh: None,
         access_expires_at: row.access_expires_at_ms.map(Millis),
         refresh_expires_at: None,
+        consent_expires_at: None,
+        refreshed_at: row.refreshed_at_ms.map(Millis),
+        can_refresh: row.can_refresh,
+        refused_generation: row.refused_generation,
+        mended_generation: None,
+        failures: 0,
+        failure: None,
+        next_attempt_at: row.next_attempt_at_ms.map(Millis),
         created_at: Millis(0),
         updated_at: Millis(0),
     })

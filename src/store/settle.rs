@@ -22,14 +22,18 @@ statements! {
     /// The first consent; somebody else's first wins by the unique key.
     INSERT_CONNECTION = concat!("INSERT INTO connections (id, server, issuer, sub, provider, account_id, \
         account_label, granted, asked, status, generation, grant_number, access, refresh, access_expires_at_ms, \
-        refresh_expires_at_ms, created_at_ms, updated_at_ms) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $15) \
+        refresh_expires_at_ms, consent_expires_at_ms, refreshed_at_ms, created_at_ms, updated_at_ms) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $16, $16, $16) \
         ON CONFLICT (server, issuer, sub, provider) DO NOTHING RETURNING ", connection_columns!());
 
-    /// A further consent, over the generation that the caller saw and nothing else (R84).
+    /// A further consent, over the generation that the caller saw and nothing else (R84). It ends the lease of a
+    /// refresh that is under way, whose result is then fenced off.
     REPLACE_CONNECTION = concat!("UPDATE connections SET account_id = $4, account_label = $5, granted = $6, \
         asked = $7, status = 'active', reason = NULL, generation = $8, grant_number = grant_number + 1, access = $9, \
-        refresh = $10, access_expires_at_ms = $11, refresh_expires_at_ms = $12, updated_at_ms = $13 \
+        refresh = $10, access_expires_at_ms = $11, refresh_expires_at_ms = $12, consent_expires_at_ms = $13, \
+        refreshed_at_ms = $14, updated_at_ms = $14, warned_at_ms = NULL, ended_at_ms = NULL, \
+        refused_generation = NULL, mended_generation = NULL, failures = 0, failure = NULL, next_attempt_at_ms = NULL, \
+        lease_token = lease_token + 1, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
         WHERE id = $1 AND server = $2 AND generation = $3 RETURNING ", connection_columns!());
 
     /// A claimed attempt may finish shortly after the expiry.
@@ -152,6 +156,7 @@ impl Tx {
                     .bind(new.refresh.as_ref().map(crate::vault::Sealed::as_bytes))
                     .bind(new.access_expires_at.map(|at| at.0))
                     .bind(new.refresh_expires_at.map(|at| at.0))
+                    .bind(new.consent_expires_at.map(|at| at.0))
                     .bind(now.0)
                     .fetch_optional(handle)
                     .await?
@@ -170,6 +175,7 @@ impl Tx {
                     .bind(new.refresh.as_ref().map(crate::vault::Sealed::as_bytes))
                     .bind(new.access_expires_at.map(|at| at.0))
                     .bind(new.refresh_expires_at.map(|at| at.0))
+                    .bind(new.consent_expires_at.map(|at| at.0))
                     .bind(now.0)
                     .fetch_optional(handle)
                     .await?

@@ -26,7 +26,8 @@ statements! {
         i.sub AS signed_in_sub, i.label AS signed_in_label, c.id AS c_id, c.account_id AS c_account_id, \
         c.account_label AS c_account_label, c.granted AS c_granted, c.asked AS c_asked, c.status AS c_status, \
         c.reason AS c_reason, c.generation AS c_generation, c.grant_number AS c_grant_number, \
-        c.access_expires_at_ms AS c_access_expires_at_ms, c.created_at_ms AS c_created_at_ms, \
+        c.refresh IS NOT NULL AS c_can_refresh, \
+        c.access_expires_at_ms AS c_access_expires_at_ms, c.refused_generation AS c_refused_generation, c.created_at_ms AS c_created_at_ms, \
         c.updated_at_ms AS c_updated_at_ms \
         FROM (SELECT ", columns!(), " FROM elicitations WHERE id = $1) e \
         LEFT JOIN sessions s ON s.id_hash = $2 AND s.replaced_at_ms IS NULL AND s.expires_at_ms > $3 \
@@ -53,7 +54,9 @@ struct VisitRow {
     c_reason: Option<String>,
     c_generation: Option<i64>,
     c_grant_number: Option<i64>,
+    c_can_refresh: Option<bool>,
     c_access_expires_at_ms: Option<i64>,
+    c_refused_generation: Option<i64>,
     c_created_at_ms: Option<i64>,
     c_updated_at_ms: Option<i64>,
 }
@@ -121,6 +124,14 @@ impl TryFrom<VisitRow> for Visit {
                 refresh: None,
                 access_expires_at: row.c_access_expires_at_ms.map(Millis),
                 refresh_expires_at: None,
+                consent_expires_at: None,
+                refreshed_at: None,
+                can_refresh: row.c_can_refresh.unwrap_or_default(),
+                refused_generation: row.c_refused_generation,
+                mended_generation: None,
+                failures: 0,
+                failure: None,
+                next_attempt_at: None,
                 created_at: Millis(row.c_created_at_ms.unwrap_or_default()),
                 updated_at: Millis(row.c_updated_at_ms.unwrap_or_default()),
             }),

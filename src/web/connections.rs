@@ -112,9 +112,7 @@ impl Here {
             account: account_of(connection),
             server: self.server_name(connection),
             standing: match (connection.status, partly) {
-                (Status::Active, _) if !connection.is_usable(self.app.clock.now()) => {
-                    Standing::NeedsReconnect
-                }
+                (Status::Active, _) if !connection.is_alive(self.app.clock.now()) => Standing::NeedsReconnect,
                 (Status::Active, false) => Standing::Active,
                 (Status::Active, true) => Standing::Limited,
                 (Status::NeedsReconnect, _) => Standing::NeedsReconnect,

@@ -284,6 +284,8 @@ fn no_migration_asks_the_database_for_the_time() {
     for file in files().iter().filter(|file| file.path.starts_with("migrations/")) {
         for (number, line) in (1..).zip(file.text.lines()) {
             let code = line.split("--").next().unwrap_or_default().to_lowercase();
+            // A new column of an old table: the program before it inserts without naming it.
+            let code = code.replace("not null default 0;", "not null;");
             for word in [
                 "now()",
                 "current_timestamp",

@@ -114,7 +114,14 @@ impl Checker<'_> {
         let secret = raw.secret.read(&key, self.environment, self.loopback, self.findings)?;
         self.demand(is_webhook_secret(&secret), &key, "must be whsec_ and base64 of 24 to 64 bytes");
         self.only_use(&key, &secret);
-        Some(Webhook { url: url?, secret })
+        let former = format!("{at}.former_secret");
+        let former_secret = raw.former_secret.as_ref().and_then(|source| {
+            let secret = source.read(&former, self.environment, self.loopback, self.findings)?;
+            self.demand(is_webhook_secret(&secret), &former, "must be whsec_ and base64 of 24 to 64 bytes");
+            self.only_use(&former, &secret);
+            Some(secret)
+        });
+        Some(Webhook { url: url?, secret, former_secret })
     }
 }
 

@@ -1,10 +1,13 @@
 //! `[[providers]]`: what can be connected.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use super::Checker;
 use crate::{
-    config::{Probe, Provider, raw},
+    config::{ErrorClass, Probe, Provider, raw},
     elicitation::ProviderId,
     provider::CORE_PARAMETERS,
     scope::Scopes,
@@ -13,6 +16,21 @@ use crate::{
 /// A probe carries the user's token and goes where it says; these would change both.
 const NO_PROBE_HEADER: [&str; 6] =
     ["authorization", "connection", "content-length", "cookie", "host", "transfer-encoding"];
+
+/// Bounds of what a provider limits.
+const SHORTEST_LIFE: Duration = Duration::from_secs(3_600);
+const LONGEST_LIFE: Duration = Duration::from_secs(3_650 * 86_400);
+
+impl From<raw::ErrorClass> for ErrorClass {
+    fn from(class: raw::ErrorClass) -> Self {
+        match class {
+            raw::ErrorClass::Terminal => Self::Terminal,
+            raw::ErrorClass::Operator => Self::Operator,
+            raw::ErrorClass::Configuration => Self::Configuration,
+            raw::ErrorClass::Transient => Self::Transient,
+        }
+    }
+}
 
 impl Checker<'_> {
     pub(super) fn providers(&mut self, list: Vec<(String, raw::Provider)>) -> Vec<Provider> {
@@ -71,6 +89,11 @@ impl Checker<'_> {
             pkce: raw.pkce,
             form_post: raw.form_post,
             cancel_codes: raw.cancel_codes,
+            error_classes: raw.error_classes.into_iter().map(|(code, class)| (code, class.into())).collect(),
+            refresh_idle: raw.refresh_idle.map(|span| span.0),
+            consent_lifetime: raw.consent_lifetime.map(|span| span.0),
+            requests_per_second: raw.requests_per_second,
+            concurrent_requests: raw.concurrent_requests,
             probe,
             manage_url: url("manage_url", raw.manage_url),
             docs_url: url("docs_url", raw.docs_url),
@@ -100,6 +123,7 @@ impl Checker<'_> {
             self.resource(&format!("{at}.resource[{n}]"), resource);
         }
         self.check_scopes(at, provider);
+        self.check_refresh(at, provider);
         self.check_params(&format!("{at}.authorize_params"), &provider.authorize_params);
         self.check_params(&format!("{at}.account_chooser_params"), &provider.account_chooser_params);
         for name in provider.account_chooser_params.keys() {
@@ -108,6 +132,32 @@ impl Checker<'_> {
         }
         if let Some(probe) = &provider.probe {
             self.check_probe(&format!("{at}.probe"), probe);
+        }
+    }
+
+    /// A life below a day could not be warned of in time, and would be a mistake in the unit.
+    fn check_refresh(&mut self, at: &str, provider: &Provider) {
+        for (key, span) in
+            [("refresh_idle", provider.refresh_idle), ("consent_lifetime", provider.consent_lifetime)]
+        {
+            let fits = span.is_none_or(|span| (SHORTEST_LIFE..=LONGEST_LIFE).contains(&span));
+            self.demand(fits, format!("{at}.{key}"), "must be 1h to 3650d");
+        }
+        let rate = provider.requests_per_second;
+        self.demand((1..=10_000).contains(&rate), format!("{at}.requests_per_second"), "must be 1 to 10000");
+        let concurrent = provider.concurrent_requests;
+        self.demand(
+            (1..=1_000).contains(&concurrent),
+            format!("{at}.concurrent_requests"),
+            "must be 1 to 1000",
+        );
+        for code in provider.error_classes.keys() {
+            let plain = (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic());
+            self.demand(
+                plain,
+                format!("{at}.error_classes"),
+                "holds a code that is not 1 to 64 plain characters",
+            );
         }
     }
 

@@ -7,7 +7,8 @@ use url::Url;
 use super::Checker;
 use crate::{
     config::{
-        Database, IpNetwork, Lifetimes, Limits, Listen, Log, Operator, OutboundSettings, TlsFiles, raw,
+        Database, IpNetwork, Lifetimes, Limits, Listen, Log, Operator, OutboundSettings, Refresh, TlsFiles,
+        Webhooks, raw,
         units::{Span, say},
     },
     outbound::Allowed,
@@ -99,6 +100,21 @@ impl Checker<'_> {
         Some(Database { url, connections, migrate: raw.migrate })
     }
 
+    pub(super) fn refresh(&mut self, raw: &raw::Refresh) -> Refresh {
+        Refresh {
+            wait: self.span("refresh.wait", raw.wait, SECOND, 60 * SECOND),
+            trial: self.span("refresh.trial", raw.trial, SECOND, HOUR),
+            warn_ahead: self.span("refresh.warn_ahead", raw.warn_ahead, HOUR, 90 * DAY),
+        }
+    }
+
+    pub(super) fn webhooks(&mut self, raw: &raw::Webhooks) -> Webhooks {
+        Webhooks {
+            timeout: self.span("webhooks.timeout", raw.timeout, SECOND, 60 * SECOND),
+            concurrent: self.between("webhooks.concurrent", raw.concurrent, 1, 64),
+        }
+    }
+
     pub(super) fn lifetimes(&mut self, raw: &raw::Lifetimes) -> Lifetimes {
         let all = Lifetimes {
             elicitation: self.span("lifetimes.elicitation", raw.elicitation, SECOND, DAY),
@@ -108,6 +124,7 @@ impl Checker<'_> {
             session_idle: self.span("lifetimes.session_idle", raw.session_idle, SECOND, 30 * DAY),
             session: self.span("lifetimes.session", raw.session, SECOND, 30 * DAY),
             history: self.span("lifetimes.history", raw.history, HOUR, 3_650 * DAY),
+            audit: self.span("lifetimes.audit", raw.audit, DAY, 3_650 * DAY),
         };
         for (holds, key, problem) in [
             (all.attempt <= all.elicitation, "attempt", "must not be longer than lifetimes.elicitation"),

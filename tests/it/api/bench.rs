@@ -179,6 +179,7 @@ impl Bench {
             refresh: Some(seal("refresh", "a-refresh-canary".to_owned())),
             access_expires_at: life.map(|life| now.plus(life)),
             refresh_expires_at: None,
+            consent_expires_at: None,
         }
     }
 

@@ -108,6 +108,7 @@ pub(super) fn credential(account: &str, generation: i64) -> NewConnection {
         refresh: Some(Sealed::from_bytes(format!("sealed refresh {generation}").into_bytes())),
         access_expires_at: None,
         refresh_expires_at: None,
+        consent_expires_at: None,
     }
 }
 
