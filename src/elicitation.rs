@@ -4,99 +4,23 @@
 //! comparing subjects, and the store's browser moves take nothing less, so that a handler which forgets the check
 //! does not compile (R3, R4). Who wins a race is not decided here but by the store's guarded statements.
 
-use std::{fmt, str::FromStr, time::Duration};
+mod attempt;
+mod id;
 
-use uuid::Uuid;
+use std::str::FromStr;
 
+pub(crate) use self::id::uuid_id;
+pub use self::{
+    attempt::{Attempt, AttemptState, Claimed, NewAttempt, Outcome},
+    id::{AttemptId, ElicitationId, MalformedId, ProviderId, ServerId},
+};
 use crate::{
     clock::Millis,
     connection::{ConnectionId, Grant},
     scope::Scopes,
     secret::Hash,
     subject::Subject,
-    vault::Sealed,
 };
-
-/// Makes a UUID newtype that parses strictly: 36 characters, lower case, hyphenated.
-macro_rules! uuid_id {
-    ($(#[$meta:meta])* $name:ident) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub uuid::Uuid);
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::elicitation::MalformedId;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                let id = uuid::Uuid::try_parse(text).map_err(|_| $crate::elicitation::MalformedId)?;
-                // One spelling alone, so that an id has one URL (R5).
-                if id.as_hyphenated().encode_lower(&mut [0; 36]) == text { Ok(Self(id)) } else { Err($crate::elicitation::MalformedId) }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.0.as_hyphenated().fmt(f)
-            }
-        }
-    };
-}
-pub(crate) use uuid_id;
-
-/// Makes a newtype for a configured name that is part of a URL path.
-macro_rules! name_id {
-    ($(#[$meta:meta])* $name:ident) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
-
-        impl $name {
-            /// The name as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = MalformedId;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                let fits = (1..=64).contains(&text.len())
-                    && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
-                    && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-                if fits { Ok(Self(text.to_owned())) } else { Err(MalformedId) }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-
-/// An id that is not spelled as ids are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not an id")]
-pub struct MalformedId;
-
-uuid_id! {
-    /// Names an elicitation; a UUID version 4 that stands in the link and grants nothing (R6).
-    ElicitationId
-}
-uuid_id! {
-    /// Names an attempt; a row key, never a capability.
-    AttemptId
-}
-name_id! {
-    /// A registered MCP server: 1 to 64 of `a-z`, `0-9`, `-`, `_`.
-    ServerId
-}
-name_id! {
-    /// A configured provider: 1 to 64 of `a-z`, `0-9`, `-`, `_`.
-    ProviderId
-}
 
 /// Where an elicitation is in its life. Final states are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,211 +242,13 @@ impl NewElicitation {
     }
 }
 
-/// Where an attempt is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptState {
-    /// Its `state` is unspent.
-    Live,
-    /// One request has spent its `state` and is finishing it.
-    Claimed,
-    /// The provider gave another account than before; the person is asked.
-    Offered,
-    /// Over, with an outcome.
-    Settled,
-}
-
-impl AttemptState {
-    /// As the store writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Claimed => "claimed",
-            Self::Offered => "offered",
-            Self::Settled => "settled",
-        }
-    }
-}
-
-impl FromStr for AttemptState {
-    type Err = MalformedId;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "live" => Self::Live,
-            "claimed" => Self::Claimed,
-            "offered" => Self::Offered,
-            "settled" => Self::Settled,
-            _ => return Err(MalformedId),
-        })
-    }
-}
-
-/// How an attempt ended. Each but the first two leaves the elicitation as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Everything that was asked for.
-    Connected,
-    /// Connected with fewer permissions than asked for.
-    PartlyConnected,
-    /// The person said no at the provider.
-    Denied,
-    /// The provider wants an administrator's approval first.
-    AdminApproval,
-    /// The provider could not be reached, or answered nonsense.
-    Unreachable,
-    /// The provider refuses our client: the operator's to mend.
-    Misconfigured,
-    /// The provider refused the code: too old, or spent.
-    CodeRefused,
-    /// The person kept the account they had.
-    KeptPrevious,
-    /// The elicitation was closed meanwhile; nothing was stored.
-    ClosedMeanwhile,
-    /// Ended with its browser's session, or by another sign-in.
-    Ended,
-}
-
-impl Outcome {
-    /// As the store writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connected => "connected",
-            Self::PartlyConnected => "partly_connected",
-            Self::Denied => "denied",
-            Self::AdminApproval => "admin_approval",
-            Self::Unreachable => "unreachable",
-            Self::Misconfigured => "misconfigured",
-            Self::CodeRefused => "code_refused",
-            Self::KeptPrevious => "kept_previous",
-            Self::ClosedMeanwhile => "closed_meanwhile",
-            Self::Ended => "ended",
-        }
-    }
-}
-
-impl FromStr for Outcome {
-    type Err = MalformedId;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "connected" => Self::Connected,
-            "partly_connected" => Self::PartlyConnected,
-            "denied" => Self::Denied,
-            "admin_approval" => Self::AdminApproval,
-            "unreachable" => Self::Unreachable,
-            "misconfigured" => Self::Misconfigured,
-            "code_refused" => Self::CodeRefused,
-            "kept_previous" => Self::KeptPrevious,
-            "closed_meanwhile" => Self::ClosedMeanwhile,
-            "ended" => Self::Ended,
-            _ => return Err(MalformedId),
-        })
-    }
-}
-
-/// One trip to the provider within an elicitation.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    /// Names it in our own URLs.
-    pub id: AttemptId,
-    /// The elicitation it is part of.
-    pub elicitation: ElicitationId,
-    /// The path's server, compared with at the callback (R60).
-    pub server: ServerId,
-    /// The path's provider.
-    pub provider: ProviderId,
-    /// The browser that began it, as its session's lineage.
-    pub browser: Uuid,
-    /// SHA-256 of `state`.
-    pub state_hash: Hash,
-    /// SHA-256 of the secret in this attempt's cookie (R59).
-    pub binding_hash: Hash,
-    /// The `iss` that must come back whenever one does (R61).
-    pub expected_issuer: Option<String>,
-    /// Whether its absence is an error.
-    pub issuer_required: bool,
-    /// As registered; sent the same at both endpoints (R64).
-    pub redirect_uri: String,
-    /// What was asked for: granted and wanted together.
-    pub scopes: Scopes,
-    /// Where it is.
-    pub state: AttemptState,
-    /// The sealed PKCE verifier, until it is spent (R57).
-    pub verifier: Option<Sealed>,
-    /// How it ended.
-    pub outcome: Option<Outcome>,
-    /// The provider's error code, cleaned, for the page's details.
-    pub detail: Option<String>,
-    /// The first response, while it waits for a sign-in.
-    pub parked: Option<Sealed>,
-    /// Until when.
-    pub parked_until: Option<Millis>,
-    /// The credential of another account, while the person is asked.
-    pub offer: Option<Sealed>,
-    /// When it began.
-    pub created_at: Millis,
-    /// When its `state` is too old.
-    pub expires_at: Millis,
-    /// When it was claimed.
-    pub claimed_at: Option<Millis>,
-}
-
-impl Attempt {
-    /// How long a claimed attempt may take, also past its elicitation's expiry; then its process has died.
-    pub const FINISH: Duration = Duration::from_secs(60);
-
-    /// Whether it was claimed and nobody is finishing it any more at `now`.
-    pub fn is_given_up(&self, now: Millis) -> bool {
-        self.state == AttemptState::Claimed && self.claimed_at.is_some_and(|at| at.plus(Self::FINISH) <= now)
-    }
-
-    /// Whether its `state` can still be spent at `now`.
-    pub fn is_live(&self, now: Millis) -> bool {
-        self.state == AttemptState::Live && self.expires_at > now
-    }
-}
-
-/// What is needed to begin an attempt.
-#[derive(Clone, Debug)]
-pub struct NewAttempt {
-    /// A fresh row id.
-    pub id: AttemptId,
-    /// The browser that begins it.
-    pub browser: Uuid,
-    /// SHA-256 of `state`.
-    pub state_hash: Hash,
-    /// SHA-256 of the binding secret.
-    pub binding_hash: Hash,
-    /// The sealed PKCE verifier (R57).
-    pub verifier: Sealed,
-    /// The issuer expected back.
-    pub expected_issuer: Option<String>,
-    /// Whether its absence is an error.
-    pub issuer_required: bool,
-    /// As registered.
-    pub redirect_uri: String,
-    /// What is asked for.
-    pub scopes: Scopes,
-    /// Never beyond the elicitation's end.
-    pub expires_at: Millis,
-}
-
-/// What claiming an attempt gives to the one request that won.
-#[derive(Debug)]
-pub struct Claimed {
-    /// The attempt, now claimed.
-    pub attempt: Attempt,
-    /// The proof under which it was claimed.
-    pub mine: Owned,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn elicitation() -> Elicitation {
         Elicitation {
-            id: ElicitationId(Uuid::from_u128(1)),
+            id: ElicitationId(uuid::Uuid::from_u128(1)),
             server: "files".parse().unwrap(),
             owner: Subject::new("https://id.example", "alice").unwrap(),
             provider: "github".parse().unwrap(),
@@ -564,24 +290,5 @@ mod tests {
         assert_eq!(elicitation().owned_by(&elsewhere).unwrap_err(), NotTheirs);
         let alice = elicitation().owner;
         assert!(elicitation().owned_by(&alice).unwrap().open(Millis(0)).is_ok());
-    }
-
-    /// R5: an id has one spelling.
-    #[test]
-    fn ids_are_parsed_strictly() {
-        let id = "550e8400-e29b-41d4-a716-446655440000";
-        assert!(id.parse::<ElicitationId>().is_ok());
-        for bad in [
-            "550E8400-E29B-41D4-A716-446655440000",
-            "550e8400e29b41d4a716446655440000",
-            "{550e8400-e29b-41d4-a716-446655440000}",
-            "urn:uuid:550e8400-e29b-41d4-a716-446655440000",
-            " 550e8400-e29b-41d4-a716-446655440000",
-            "",
-        ] {
-            assert!(bad.parse::<ElicitationId>().is_err(), "{bad:?}");
-        }
-        assert!("Files".parse::<ServerId>().is_err());
-        assert!("../x".parse::<ServerId>().is_err());
     }
 }
