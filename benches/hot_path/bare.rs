@@ -1,6 +1,11 @@
 //! The baseline: axum, sqlx with the defaults of its pool, one joined select, its row as JSON. No check of anything.
 
-use axum::{Json, Router, extract::State, routing::get};
+use axum::{
+    Json, Router,
+    extract::{Path, State},
+    http::StatusCode,
+    routing::get,
+};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use sqlx::{PgPool, Row, postgres::PgPoolOptions};
@@ -16,12 +21,13 @@ pub(crate) fn main(arguments: &[String]) {
         let pool = pool.connect(&arguments[0]).await.expect("a database");
         let listener =
             tokio::net::TcpListener::bind(format!("127.0.0.1:{}", arguments[1])).await.expect("a port");
-        let router = Router::new().route("/", get(answer)).with_state(pool);
+        let ready = get(|| async { StatusCode::NOT_FOUND });
+        let router = Router::new().route("/readyz", ready).route("/{sub}", get(answer)).with_state(pool);
         axum::serve(listener, router).await.expect("a server");
     });
 }
 
-async fn answer(State(pool): State<PgPool>) -> Json<Value> {
+async fn answer(State(pool): State<PgPool>, Path(sub): Path<String>) -> Json<Value> {
     let row = sqlx::query(
         "SELECT c.id, c.account_id, c.account_label, c.granted, c.access, c.generation, c.access_expires_at_ms \
          FROM measure_keys k JOIN connections c ON c.server = k.server \
@@ -29,7 +35,7 @@ async fn answer(State(pool): State<PgPool>) -> Json<Value> {
     )
     .bind(seed::API_KEY)
     .bind(seed::ISSUER)
-    .bind(seed::SUB)
+    .bind(sub)
     .bind(seed::PROVIDER)
     .fetch_one(&pool)
     .await

@@ -5,22 +5,22 @@ use tokio::{
     net::TcpStream,
 };
 
-/// One request, as bytes, and where it goes.
+/// Requests, as bytes, and where they go.
 #[derive(Clone)]
 pub(crate) struct Target {
     /// `host:port`.
     pub(crate) address: String,
-    /// The whole request.
-    pub(crate) request: Vec<u8>,
+    /// Whole requests, sent in turn.
+    pub(crate) requests: std::sync::Arc<Vec<Vec<u8>>>,
 }
 
 /// Sends `requests` in all over `connections`.
 pub(crate) async fn run(target: &Target, requests: usize, connections: usize) {
     let each = requests.div_ceil(connections);
     let clients: Vec<_> = (0..connections)
-        .map(|_| {
+        .map(|number| {
             let target = target.clone();
-            tokio::spawn(async move { client(&target, each).await })
+            tokio::spawn(async move { client(&target, number, each).await })
         })
         .collect();
     for client in clients {
@@ -28,12 +28,12 @@ pub(crate) async fn run(target: &Target, requests: usize, connections: usize) {
     }
 }
 
-async fn client(target: &Target, requests: usize) {
+async fn client(target: &Target, number: usize, requests: usize) {
     let mut stream = TcpStream::connect(&target.address).await.expect("a listener");
     stream.set_nodelay(true).expect("a socket");
     let mut buffer = vec![0; 64 * 1024];
-    for _ in 0..requests {
-        stream.write_all(&target.request).await.expect("a connection that takes requests");
+    for request in target.requests.iter().cycle().skip(number * 7).take(requests) {
+        stream.write_all(request).await.expect("a connection that takes requests");
         let mut read = 0;
         loop {
             let got = stream.read(&mut buffer[read..]).await.expect("an answer");

@@ -1,7 +1,7 @@
-//! What the two hot requests cost: CPU time of server and database together, beside a bare axum + sqlx endpoint.
+//! What the two hot requests cost: CPU time of server and database together, beside two baselines.
 //!
 //! The bare endpoint answers with one joined select over the same row and key, through a pool with sqlx's defaults, of
-//! 32 connections. Arms are interleaved; each figure is the median of five with its spread. A ratio of the same run is
+//! 32 connections. The loader batches look-ups over the same key and opens the same values, and does nothing else. Arms are interleaved; each figure is the median of five with its spread. A ratio of the same run is
 //! the result, never a time. Run it with `scripts/measure`, which brings a Postgres.
 
 #![expect(
@@ -13,10 +13,14 @@
 mod bare;
 mod cpu;
 mod load;
+mod loader;
 mod seed;
 mod serve;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use load::Target;
 use seed::World;
@@ -26,11 +30,18 @@ use serve::Running;
 const ROUNDS: usize = 5;
 /// Connections of the load.
 const CONNECTIONS: usize = 32;
+/// Stored connections, where nothing else is said.
+const STORED: usize = 10_000;
+/// Few and many.
+const FEW: usize = 1_000;
+const MANY: usize = 1_000_000;
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    if arguments.next().as_deref() == Some("bare") {
-        return bare::main(&arguments.collect::<Vec<_>>());
+    match arguments.next().as_deref() {
+        Some("bare") => return bare::main(&arguments.collect::<Vec<_>>()),
+        Some("loader") => return loader::main(&arguments.collect::<Vec<_>>()),
+        _ => {}
     }
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(measure());
@@ -48,6 +59,9 @@ async fn measure() {
     let database = seed::create_database(&postgres).await;
     engine(&database, requests, true).await;
 
+    println!("\n## Postgres, {MANY} stored connections beside {FEW}\n");
+    many(&postgres, requests).await;
+
     println!("\n## SQLite, the same\n");
     let folder = tempfile::tempdir().expect("a folder");
     let database = format!("sqlite:{}", folder.path().join("measure.db").display());
@@ -58,45 +72,92 @@ async fn measure() {
 }
 
 async fn engine(database: &str, requests: usize, is_postgres: bool) {
-    let world = World::seed(database).await;
+    let world = World::seed(database, STORED).await;
     let server = serve::consentry(&world, database).await;
     let mut arms: Vec<(&str, &Running, Target)> = vec![
         ("resolve, ready", &server, world.resolve(&server)),
         ("GET /connect, signed-in owner", &server, world.connect(&server)),
     ];
-    let bare = if is_postgres { Some(serve::bare(database).await) } else { None };
-    if let Some(bare) = &bare {
-        arms.insert(0, ("bare endpoint", bare, world.bare(bare)));
+    let baselines = match is_postgres {
+        true => Some((serve::bare(database).await, serve::loader(&world, database).await)),
+        false => None,
+    };
+    if let Some((bare, loader)) = &baselines {
+        arms.insert(0, (BARE, bare, world.bare(bare)));
+        arms.insert(1, (LOADER, loader, world.loader(loader)));
     }
-    for (_, _, target) in &arms {
-        load::run(target, requests / 10, CONNECTIONS).await;
-    }
-    let mut spent: BTreeMap<&str, Vec<Cost>> = BTreeMap::new();
-    for _ in 0..ROUNDS {
-        for (name, running, target) in &arms {
-            spent.entry(name).or_default().push(cost(running, target, requests, is_postgres, &world).await);
-        }
-    }
-    println!("| request | server µs | database µs | together µs [spread] | to bare |");
-    println!("|---|---|---|---|---|");
-    let bare_cost = spent.get("bare endpoint").map(|costs| median(costs, Cost::together));
+    let spent = take_turns(&arms, requests, is_postgres, &world).await;
+    println!("| request | server µs | database µs | together µs [spread] | to bare | to loader |");
+    println!("|---|---|---|---|---|---|");
+    let to = |baseline: &str, together: f64| {
+        let cost = spent.get(baseline).map(|costs| median(costs, Cost::together));
+        cost.map_or("-".to_owned(), |cost| format!("{:.2}", together / cost))
+    };
     for (name, _, _) in &arms {
         let costs = &spent[name];
         let together = median(costs, Cost::together);
         let (low, high) = spread(costs, Cost::together);
         println!(
-            "| {name} | {:.0} | {:.0} | {together:.0} [{low:.0}-{high:.0}] | {} |",
+            "| {name} | {:.0} | {:.0} | {together:.0} [{low:.0}-{high:.0}] | {} | {} |",
             median(costs, |cost| cost.server),
             median(costs, |cost| cost.database),
-            bare_cost.map_or("-".to_owned(), |bare| format!("{:.2}", together / bare)),
+            to(BARE, together),
+            to(LOADER, together),
         );
     }
 }
 
-/// Microseconds of CPU time for one request.
+/// The same request against few stored connections and against many: what it costs, and how many a second there are.
+async fn many(postgres: &str, requests: usize) {
+    let (few, many) = (seed::create_database(postgres).await, seed::create_database(postgres).await);
+    let (few_world, many_world) = (World::seed(&few, FEW).await, World::seed(&many, MANY).await);
+    let servers = (serve::consentry(&few_world, &few).await, serve::consentry(&many_world, &many).await);
+    let arms = [
+        ("few", &servers.0, few_world.resolve(&servers.0)),
+        ("many", &servers.1, many_world.resolve(&servers.1)),
+    ];
+    let spent = take_turns(&arms, requests, true, &few_world).await;
+    println!("| stored | together µs [spread] | a second |\n|---|---|---|");
+    for (name, _, _) in &arms {
+        let (low, high) = spread(&spent[name], Cost::together);
+        println!(
+            "| {name} | {:.0} [{low:.0}-{high:.0}] | {:.0} |",
+            median(&spent[name], Cost::together),
+            median(&spent[name], |cost| cost.rate),
+        );
+    }
+    let rate = |name| median(&spent[name], |cost: &Cost| cost.rate);
+    println!("\nRate with many to the rate with few: {:.2}", rate("many") / rate("few"));
+}
+
+/// Lets the arms take turns.
+async fn take_turns<'a>(
+    arms: &[(&'a str, &Running, Target)],
+    requests: usize,
+    is_postgres: bool,
+    world: &World,
+) -> BTreeMap<&'a str, Vec<Cost>> {
+    for (_, _, target) in arms {
+        load::run(target, requests / 10, CONNECTIONS).await;
+    }
+    let mut spent: BTreeMap<&str, Vec<Cost>> = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        for (name, running, target) in arms {
+            spent.entry(name).or_default().push(cost(running, target, requests, is_postgres, world).await);
+        }
+    }
+    spent
+}
+
+/// The baselines' names.
+const BARE: &str = "bare endpoint";
+const LOADER: &str = "batched loader";
+
+/// Microseconds of CPU time for one request, and how many requests a second there were.
 struct Cost {
     server: f64,
     database: f64,
+    rate: f64,
 }
 
 impl Cost {
@@ -105,14 +166,17 @@ impl Cost {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 async fn cost(running: &Running, target: &Target, requests: usize, is_postgres: bool, world: &World) -> Cost {
     let (server, database) =
         (cpu::of(running.pid), if is_postgres { cpu::of_postgres(world).await } else { 0.0 });
+    let started = Instant::now();
     load::run(target, requests, CONNECTIONS).await;
+    let rate = requests as f64 / started.elapsed().as_secs_f64();
     let each = |seconds: f64| seconds * 1e6 / requests as f64;
     let server = each(cpu::of(running.pid) - server);
     let database = if is_postgres { each(cpu::of_postgres(world).await - database) } else { 0.0 };
-    Cost { server, database }
+    Cost { server, database, rate }
 }
 
 fn median(costs: &[Cost], part: impl Fn(&Cost) -> f64) -> f64 {

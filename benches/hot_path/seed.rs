@@ -1,4 +1,4 @@
-//! The database that both arms read: ten thousand connections, of which one is asked for; an elicitation, and a
+//! The database that all arms read: connections, of which a thousand are asked for in turn; an elicitation, and a
 //! signed-in session of its owner.
 
 use std::path::PathBuf;
@@ -20,12 +20,13 @@ use crate::{cpu, load::Target, serve::Running};
 pub(crate) const API_KEY: &str = "measure-0123456789abcdef0123456789abcdef";
 /// Whose users are asked.
 pub(crate) const ISSUER: &str = "https://id.measure.example";
-/// The user.
-pub(crate) const SUB: &str = "user-5000";
+/// The user whom the bare endpoint and the page are about.
+pub(crate) const SUB: &str = "user-500";
 /// The provider.
 pub(crate) const PROVIDER: &str = "github";
 const SESSION: &str = "measure-session-0123456789abcdef0123456789a";
-const ROWS: usize = 10_000;
+/// Users who are asked for.
+const ASKED: usize = 1_000;
 
 /// What is in the database, and how to ask for it.
 pub(crate) struct World {
@@ -53,15 +54,15 @@ impl World {
         Self { folder, key, database: database.to_owned(), elicitation: Random.uuid() }
     }
 
-    /// Fills the database.
-    pub(crate) async fn seed(database: &str) -> Self {
+    /// Fills the database with this many connections.
+    pub(crate) async fn seed(database: &str, rows_in_all: usize) -> Self {
         let world = Self::empty(database);
         let store = Store::open(&Secret::new(database), 4).await.expect("a store");
         store.migrate().await.expect("a schema");
         let key = Key::from_base64(key_id(), &world.key).expect("a key");
         let vault = Vault::new(vec![key], Random).expect("a vault");
         let now = Clock::system().now().0;
-        let rows: Vec<_> = (0..ROWS).map(|n| connection_row(&vault, &format!("user-{n}"))).collect();
+        let rows: Vec<_> = (0..ASKED).map(|n| connection_row(&vault, &format!("user-{n}"))).collect();
         let session = Hash::of(SESSION.as_bytes());
         let browser = Random.uuid();
         // The same calls for both engines, whose types differ.
@@ -83,9 +84,23 @@ impl World {
         }
         if database.starts_with("sqlite:") {
             let mut connection = SqliteConnection::connect(database).await.expect("a file");
+            sqlx::query(FILLER_SQLITE)
+                .bind(rows_in_all as i64)
+                .bind(ISSUER)
+                .bind(now)
+                .execute(&mut connection)
+                .await
+                .expect("filler");
             fill!(connection);
         } else {
             let mut connection = PgConnection::connect(database).await.expect("a database");
+            sqlx::query(FILLER_POSTGRES)
+                .bind(rows_in_all as i64)
+                .bind(ISSUER)
+                .bind(now)
+                .execute(&mut connection)
+                .await
+                .expect("filler");
             fill!(connection);
             for sql in [
                 "CREATE TABLE measure_keys (key TEXT PRIMARY KEY, server TEXT NOT NULL)",
@@ -106,8 +121,7 @@ impl World {
 
     /// A settings file.
     pub(crate) fn config(&self, database: &str, public: u16, internal: u16) -> PathBuf {
-        let key = self.folder.path().join("key");
-        std::fs::write(&key, self.key.expose()).expect("a key file");
+        let key = self.key_file();
         let config = self.folder.path().join("consentry.toml");
         let text = format!(
             r#"public_url = "http://localhost:{public}"
@@ -145,16 +159,26 @@ scopes = ["repo"]
         config
     }
 
-    /// `POST /v1/credentials/resolve` for the one user.
+    /// `POST /v1/credentials/resolve` for each user in turn.
     pub(crate) fn resolve(&self, server: &Running) -> Target {
-        let body = format!(r#"{{"provider":"{PROVIDER}","scopes":["repo"],"subject":{{"sub":"{SUB}"}}}}"#);
-        let request = format!(
-            "POST /v1/credentials/resolve HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {API_KEY}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            server.internal,
-            body.len()
-        );
-        Target { address: format!("127.0.0.1:{}", server.internal), request: request.into_bytes() }
+        let request = |sub: String| {
+            let body =
+                format!(r#"{{"provider":"{PROVIDER}","scopes":["repo"],"subject":{{"sub":"{sub}"}}}}"#);
+            format!(
+                "POST /v1/credentials/resolve HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {API_KEY}\r\n\
+                 content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                server.internal,
+                body.len()
+            )
+        };
+        target(server.internal, users().map(request))
+    }
+
+    /// The micro-batched loader, for each user in turn.
+    pub(crate) fn loader(&self, server: &Running) -> Target {
+        let request =
+            |sub: String| format!("GET /{sub} HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", server.public);
+        target(server.public, users().map(request))
     }
 
     /// `GET /connect` of the signed-in owner.
@@ -163,13 +187,21 @@ scopes = ["repo"]
             "GET /connect?elicitationId={} HTTP/1.1\r\nhost: localhost:{}\r\ncookie: consentry-session={SESSION}\r\n\r\n",
             self.elicitation, server.public
         );
-        Target { address: format!("127.0.0.1:{}", server.public), request: request.into_bytes() }
+        target(server.public, [request])
     }
 
-    /// The baseline.
+    /// The baseline, for each user in turn.
     pub(crate) fn bare(&self, server: &Running) -> Target {
-        let request = format!("GET / HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", server.public);
-        Target { address: format!("127.0.0.1:{}", server.public), request: request.into_bytes() }
+        let request =
+            |sub: String| format!("GET /{sub} HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", server.public);
+        target(server.public, users().map(request))
+    }
+
+    /// Where the key is.
+    pub(crate) fn key_file(&self) -> PathBuf {
+        let key = self.folder.path().join("key");
+        std::fs::write(&key, self.key.expose()).expect("a key file");
+        key
     }
 
     /// The process that all of Postgres' others are children of.
@@ -181,7 +213,18 @@ scopes = ["repo"]
     }
 }
 
-fn key_id() -> KeyId {
+/// The users who are asked for.
+fn users() -> impl Iterator<Item = String> {
+    (0..ASKED).map(|n| format!("user-{n}"))
+}
+
+fn target(port: u16, requests: impl IntoIterator<Item = String>) -> Target {
+    let requests = requests.into_iter().map(String::into_bytes).collect();
+    Target { address: format!("127.0.0.1:{port}"), requests: std::sync::Arc::new(requests) }
+}
+
+/// The id of the one key.
+pub(crate) fn key_id() -> KeyId {
     KeyId::new("measure").expect("an id")
 }
 
@@ -206,6 +249,18 @@ fn connection_row(vault: &Vault, sub: &str) -> (Uuid, String, Vec<u8>) {
 const INSERT_CONNECTION: &str = "INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
     granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
     VALUES ($1, 'files', $2, $3, $4, '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, $5, $6, $6)";
+
+// Everybody else, with a value of the same length that nobody opens; hence behind the others, of which the start opens
+// a few.
+const FILLER_POSTGRES: &str = "INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
+    granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
+    SELECT CAST('f' || substr(md5(n::text), 2) AS uuid), 'files', $2, md5(n::text), 'github', '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, \
+    decode(repeat(md5(n::text), 59), 'hex'), $3, $3 FROM generate_series(1, $1) AS n";
+const FILLER_SQLITE: &str = "WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < $1) \
+    INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
+    granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
+    SELECT CAST(x'ff' || randomblob(15) AS BLOB), 'files', $2, 'other-' || n, 'github', '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, \
+    randomblob(944), $3, $3 FROM counted";
 
 // Each names all seven values, so that one call binds them: id, now, end, sub, issuer, browser, session.
 const INSERT_ELICITATION: &str = "INSERT INTO elicitations (id, server, issuer, sub, provider, scopes, legacy, \

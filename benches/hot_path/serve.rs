@@ -49,6 +49,14 @@ pub(crate) async fn bare(database: &str) -> Running {
     run(command, port, port).await
 }
 
+/// The micro-batched loader, the same way.
+pub(crate) async fn loader(world: &World, database: &str) -> Running {
+    let port = free_port();
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["loader", database, &port.to_string()]).arg(world.key_file());
+    run(command, port, port).await
+}
+
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 async fn run(mut command: Command, public: u16, internal: u16) -> Running {
     let started = Instant::now();
