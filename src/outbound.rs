@@ -187,6 +187,11 @@ impl Outbound {
         self.deliver(Method::GET, url.clone(), headers, Vec::new()).await
     }
 
+    /// Where its calls are counted.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
     async fn deliver(
         &self,
         method: Method,

@@ -6,6 +6,7 @@
 
 mod account;
 mod answer;
+mod budget;
 pub mod catalogue;
 mod departure;
 mod endpoints;
@@ -15,24 +16,29 @@ mod failure;
 mod id_token;
 mod known;
 mod path;
+mod rate;
+mod refresh;
 mod request;
 mod revocation;
+mod standing;
 mod tokens;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use url::Url;
 
 pub(crate) use self::departure::CORE_PARAMETERS;
+use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
+    budget::Permit,
     departure::Departure,
     endpoints::Endpoints,
     error::{AuthorizationError, ProviderError, classify_authorization_error, clean},
     failure::{Class, Failure},
+    standing::{Paused, Why},
     tokens::Tokens,
 };
-use self::{exchange::Grant, known::Known};
 use crate::{
     clock::Clock,
     config::Provider,
@@ -49,14 +55,21 @@ pub struct Providers(Arc<All>);
 
 struct All {
     known: Vec<Known>,
+    trial: Duration,
     outbound: Outbound,
     clock: Clock,
 }
 
 impl Providers {
-    /// Takes the configured providers; asks nobody anything.
-    pub fn new(providers: Vec<Provider>, outbound: Outbound, clock: Clock) -> Self {
-        Self(Arc::new(All { known: providers.into_iter().map(Known::new).collect(), outbound, clock }))
+    /// Takes the configured providers; asks nobody anything. A provider that is left alone is tried again after `trial`
+    /// (`refresh.trial`) at the latest.
+    pub fn new(providers: Vec<Provider>, trial: Duration, outbound: Outbound, clock: Clock) -> Self {
+        let known = |provider: Provider| {
+            let budget = Budget::new(&provider, trial, clock.clone(), outbound.metrics().clone());
+            Known::new(provider, budget)
+        };
+        let known = providers.into_iter().map(known).collect();
+        Self(Arc::new(All { known, trial, outbound, clock }))
     }
 
     /// The provider of this id.
@@ -75,7 +88,7 @@ impl Providers {
     /// # Errors
     /// [`ProviderError::Misconfigured`], [`ProviderError::Policy`], [`ProviderError::Unreachable`].
     pub async fn endpoints(&self, provider: &Provider) -> Result<Arc<Endpoints>, ProviderError> {
-        let All { known, outbound, clock } = &*self.0;
+        let All { known, outbound, clock, .. } = &*self.0;
         if let Some(configured) = Endpoints::configured(provider, outbound) {
             return configured.map(Arc::new);
         }
@@ -114,12 +127,51 @@ impl Providers {
         let endpoints = self.endpoints(provider).await?;
         let grant = Grant { code, verifier, redirect_uri, asked };
         let tokens = exchange::exchange(provider, &endpoints, grant, &self.0.outbound, &self.0.clock).await?;
+        // A person's success ends a pause. Their failure begins none: what a code does is in the hands of whoever
+        // brought it, and must not hold back others' refreshes.
+        self.budget(provider).worked();
         let beyond = tokens.granted.without(asked);
         if !beyond.is_empty() {
             // R65: flagged; the grant itself is the provider's and the person's affair.
             tracing::warn!(provider = %provider.id, scopes = beyond.len(), "more was granted than was asked for");
         }
         Ok(tokens)
+    }
+
+    /// Waits for leave to refresh: the provider's `requests_per_second` and `concurrent_requests`, in the order of
+    /// asking. Take it before a lease, and hold nothing of the database's meanwhile.
+    ///
+    /// # Errors
+    /// [`Paused`] while the provider is left alone; one trial is let through when that is over, and its result decides.
+    pub async fn permit(&self, provider: &Provider) -> Result<Permit, Paused> {
+        self.budget(provider).permit(Errand::Refresh).await
+    }
+
+    fn budget(&self, provider: &Provider) -> Arc<Budget> {
+        let All { known, trial, outbound, clock } = &*self.0;
+        let found = known.iter().find(|known| known.provider.id == provider.id);
+        found.map_or_else(
+            || Arc::new(Budget::new(provider, *trial, clock.clone(), outbound.metrics().clone())),
+            |known| known.budget.clone(),
+        )
+    }
+
+    /// Whether refreshed tokens are of the account that the connection has, as far as they tell (R82; OpenID Connect
+    /// Core, section 12.2). Where a probe names accounts, its ids are compared only when it reads the subject.
+    ///
+    /// # Errors
+    /// [`ProviderError::AccountMismatch`]: quarantine the connection. [`ProviderError::Malformed`] for an ID token that
+    /// cannot be read, or is not for us.
+    pub fn same_account(
+        &self,
+        provider: &Provider,
+        tokens: &Tokens,
+        account: &Account,
+    ) -> Result<(), ProviderError> {
+        let Some(token) = &tokens.id_token else { return Ok(()) };
+        let by_subject = provider.probe.as_ref().is_none_or(|probe| probe.id == "sub");
+        let sub = account.id.as_deref().filter(|_| by_subject);
+        id_token::same(token, provider.issuer.as_deref(), &provider.client_id, sub)
     }
 
     /// Whose account the tokens are for: by the probe, `userinfo`, or the ID token; nothing when there is none of them.
@@ -135,14 +187,19 @@ impl Providers {
         account::open_id(provider, &endpoints, tokens, self.0.clock.now(), &self.0.outbound).await
     }
 
-    /// Revokes a token; `hint` is `access_token` or `refresh_token` (RFC 7009, section 2.1). A token that the provider
+    /// Revokes a token, within the provider's budget; `hint` is `access_token` or `refresh_token` (RFC 7009, section 2.1). A token that the provider
     /// does not know is revoked.
     ///
     /// # Errors
     /// [`ProviderError::Unreachable`] when the token still exists and it should be tried again later;
     /// [`ProviderError::Misconfigured`] when there is no endpoint, or our client is refused; and the usual ones.
     pub async fn revoke(&self, provider: &Provider, token: &Secret, hint: &str) -> Result<(), ProviderError> {
+        let mut permit = self.budget(provider).permit(Errand::Revocation).await.map_err(|paused| {
+            let wait = self.0.clock.now().until(paused.until);
+            ProviderError::Unreachable { maybe_sent: false, retry_after: Some(wait) }
+        })?;
         let endpoints = self.endpoints(provider).await?;
+        permit.using();
         revocation::revoke(provider, &endpoints, token, hint, &self.0.outbound).await
     }
 }

@@ -155,7 +155,8 @@ async fn authorization_servers(
 }
 
 async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, findings: &mut Findings) {
-    let providers = Providers::new(settings.providers.clone(), outbound.clone(), clock.clone());
+    let providers =
+        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
     for provider in providers.iter() {
         let what = format!("provider {}", provider.id);
         match providers.endpoints(provider).await {

@@ -163,7 +163,7 @@ async fn push(
     {
         return Ok(uri.clone());
     }
-    Err(Failure::of_answer(&answered).into())
+    Err(Failure::of_answer(provider, &answered).into())
 }
 
 /// Whether our proof leaves the body alone, so that our id has to stand there besides.

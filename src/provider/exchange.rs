@@ -11,7 +11,6 @@ use crate::{
     provider::{
         answer::{self, Answered, Reading},
         endpoints::Endpoints,
-        error::ProviderError,
         failure::Failure,
         request::form_post,
         tokens::Tokens,
@@ -34,7 +33,7 @@ pub(super) async fn exchange(
     grant: Grant<'_>,
     outbound: &Outbound,
     clock: &Clock,
-) -> Result<Tokens, ProviderError> {
+) -> Result<Tokens, Failure> {
     let mut pairs = vec![
         ("grant_type", "authorization_code"),
         ("code", grant.code.expose()),
@@ -44,13 +43,15 @@ pub(super) async fn exchange(
         pairs.push(("code_verifier", grant.verifier.expose()));
     }
     pairs.extend(provider.resource.iter().map(|resource| ("resource", resource.as_str())));
-    let request = form_post(&endpoints.token, provider, endpoints.client_authentication, &pairs)?;
-    Ok(ask(request, grant.asked, outbound, clock).await?)
+    let request = form_post(&endpoints.token, provider, endpoints.client_authentication, &pairs)
+        .map_err(Failure::before_sending)?;
+    ask(request, provider, grant.asked, outbound, clock).await
 }
 
 /// Sends a token request, once, and reads what comes back.
-async fn ask(
+pub(super) async fn ask(
     request: Request<Vec<u8>>,
+    provider: &Provider,
     asked: &Scopes,
     outbound: &Outbound,
     clock: &Clock,
@@ -60,6 +61,6 @@ async fn ask(
         Answered { status: 200..=299, reading: Reading::Fields(fields), .. } => {
             answer::tokens(fields, asked, clock.now()).map_err(Failure::unusable)
         }
-        other => Err(Failure::of_answer(&other)),
+        other => Err(Failure::of_answer(provider, &other)),
     }
 }

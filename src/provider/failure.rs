@@ -1,11 +1,13 @@
 //! What a token endpoint's "no" means, as data: one table, used for the exchange and for refreshes alike.
 //!
 //! Content goes before status (R76), but never against it where that would cost a user the connection: what a proxy or
-//! an overloaded server says with 429 or 5xx is only "later", whatever its body holds. Total: every input has a class.
+//! an overloaded server says with 429 or 5xx is only "later", whatever its body holds. A provider's own words
+//! (`error_classes`) are looked up before the common ones. Total: every input has a class.
 
 use std::time::Duration;
 
 use crate::{
+    config::{ErrorClass, Provider},
     outbound::OutboundError,
     provider::{
         answer::{Answered, Reading},
@@ -32,6 +34,45 @@ pub enum Class {
     Ambiguous,
     /// A redirect, or a target that we do not send to; never followed.
     Policy,
+}
+
+impl Class {
+    /// Each of them.
+    pub const ALL: [Self; 8] = [
+        Self::Terminal,
+        Self::Operator,
+        Self::Configuration,
+        Self::Transient,
+        Self::Suspicious,
+        Self::NotSent,
+        Self::Ambiguous,
+        Self::Policy,
+    ];
+
+    /// A stable name, for metrics and reasons.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Operator => "operator",
+            Self::Configuration => "configuration",
+            Self::Transient => "transient",
+            Self::Suspicious => "suspicious",
+            Self::NotSent => "not_sent",
+            Self::Ambiguous => "ambiguous",
+            Self::Policy => "policy",
+        }
+    }
+}
+
+impl From<ErrorClass> for Class {
+    fn from(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::Terminal => Self::Terminal,
+            ErrorClass::Operator => Self::Operator,
+            ErrorClass::Configuration => Self::Configuration,
+            ErrorClass::Transient => Self::Transient,
+        }
+    }
 }
 
 /// A failure with its class.
@@ -110,15 +151,40 @@ fn by_status_last(status: u16, has_code: bool) -> Class {
     }
 }
 
+/// The provider's own meaning of a code, else the common one.
+fn by_code(provider: &Provider, code: &str) -> Option<Class> {
+    let own = provider.error_classes.get(code).map(|class| Class::from(*class));
+    own.or_else(|| BY_CODE.iter().find(|(known, _)| *known == code).map(|(_, class)| *class))
+}
+
 impl Failure {
+    /// What went wrong in a word, for logs and reasons: the provider's code, else ours.
+    pub fn word(&self) -> &str {
+        self.code.as_deref().unwrap_or(self.what)
+    }
+
+    /// Of what went wrong before anything was sent to the token endpoint.
+    pub(super) fn before_sending(error: ProviderError) -> Self {
+        let what = error.code();
+        let (class, code, retry_after) = match error {
+            ProviderError::Unreachable { retry_after, .. } => (Class::NotSent, None, retry_after),
+            ProviderError::Misconfigured { code } => (Class::Configuration, Some(code), None),
+            ProviderError::Policy => (Class::Policy, None, None),
+            ProviderError::Malformed { .. }
+            | ProviderError::CodeRefused { .. }
+            | ProviderError::Denied { .. }
+            | ProviderError::AccountMismatch => (Class::NotSent, None, None),
+        };
+        Self { class, code, status: None, retry_after, what }
+    }
+
     /// Of an answer that holds no usable tokens.
-    pub(super) fn of_answer(answer: &Answered) -> Self {
+    pub(super) fn of_answer(provider: &Provider, answer: &Answered) -> Self {
         let code = match &answer.reading {
             Reading::Error { code } => code.as_deref(),
             Reading::Fields(_) | Reading::Unreadable(_) => None,
         };
-        let named =
-            code.and_then(|code| BY_CODE.iter().find(|(known, _)| *known == code)).map(|(_, class)| *class);
+        let named = code.and_then(|code| by_code(provider, code));
         let is_error = matches!(answer.reading, Reading::Error { .. });
         let class =
             by_status_first(answer.status).or(named).unwrap_or_else(|| match (is_error, answer.status) {
@@ -179,11 +245,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::outbound::NotSent;
+    use crate::{outbound::NotSent, provider::tests::acme};
 
     fn class(status: u16, body: &str) -> Class {
-        Failure::of_answer(&Answered { status, retry_after: None, reading: Reading::of(body.as_bytes()) })
-            .class
+        let answer = Answered { status, retry_after: None, reading: Reading::of(body.as_bytes()) };
+        Failure::of_answer(&acme("https://acme.example"), &answer).class
     }
 
     /// R76: by content, whatever the status and the notation are.
@@ -259,7 +325,7 @@ mod tests {
         #[test]
         fn every_answer_has_a_class(status: u16, body in any::<Vec<u8>>(), wait in proptest::option::of(any::<u64>())) {
             let answer = Answered { status, retry_after: wait.map(Duration::from_secs), reading: Reading::of(&body) };
-            let failure = Failure::of_answer(&answer);
+            let failure = Failure::of_answer(&acme("https://acme.example"), &answer);
             prop_assert!(failure.retry_after.is_none_or(|wait| wait <= LONGEST_WAIT));
             let _ = ProviderError::from(failure).code();
         }

@@ -38,6 +38,14 @@ pub(super) fn claims(
     if !is("iss", issuer) {
         return Err(ProviderError::Malformed { what: "id_token_iss" });
     }
+    check_audience(&claims, client_id)?;
+    match claims.get("exp").and_then(Value::as_i64) {
+        Some(exp) if Millis::from_seconds(exp).plus(LEEWAY) > now => Ok(claims),
+        _ => Err(ProviderError::Malformed { what: "id_token_exp" }),
+    }
+}
+
+fn check_audience(claims: &Map<String, Value>, client_id: &str) -> Result<(), ProviderError> {
     let (for_us, for_others) = match claims.get("aud") {
         Some(Value::String(one)) => (one == client_id, false),
         Some(Value::Array(list)) => (list.iter().any(|one| one.as_str() == Some(client_id)), list.len() > 1),
@@ -47,13 +55,29 @@ pub(super) fn claims(
         Some(party) => party.as_str() == Some(client_id),
         None => !for_others,
     };
-    if !for_us || !authorized {
-        return Err(ProviderError::Malformed { what: "id_token_aud" });
+    if for_us && authorized { Ok(()) } else { Err(ProviderError::Malformed { what: "id_token_aud" }) }
+}
+
+/// Whether an ID token that came with a refresh is of the same issuer and subject as before, where these are known.
+///
+/// Its end is not looked at: nobody is signed in with it.
+///
+/// # Errors
+/// [`ProviderError::AccountMismatch`], and [`ProviderError::Malformed`] when it cannot be read or is not for us.
+pub(super) fn same(
+    token: &Secret,
+    issuer: Option<&str>,
+    client_id: &str,
+    sub: Option<&str>,
+) -> Result<(), ProviderError> {
+    let claims = decode(token).ok_or(ProviderError::Malformed { what: "id_token" })?;
+    let is = |claim: &str, expected: Option<&str>| {
+        expected.is_none_or(|expected| claims.get(claim).and_then(Value::as_str) == Some(expected))
+    };
+    if !is("iss", issuer) || !is("sub", sub) {
+        return Err(ProviderError::AccountMismatch);
     }
-    match claims.get("exp").and_then(Value::as_i64) {
-        Some(exp) if Millis::from_seconds(exp).plus(LEEWAY) > now => Ok(claims),
-        _ => Err(ProviderError::Malformed { what: "id_token_exp" }),
-    }
+    check_audience(&claims, client_id)
 }
 
 fn decode(token: &Secret) -> Option<Map<String, Value>> {

@@ -1,4 +1,4 @@
-//! A configured provider, with what was last discovered about it.
+//! A configured provider, with what was last discovered about it and what it gets of us.
 //!
 //! One question at a time, none within half a minute of one that failed: a provider's outage must not become a flood of
 //! ours. What it must never do: keep metadata in use for longer than a day without having seen it again.
@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, Millis},
     config::Provider,
     outbound::Outbound,
-    provider::{endpoints::Endpoints, error::ProviderError},
+    provider::{budget::Budget, endpoints::Endpoints, error::ProviderError},
 };
 
 const FRESH: Duration = Duration::from_secs(3600);
@@ -21,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// See the head.
 pub(super) struct Known {
     pub(super) provider: Arc<Provider>,
+    pub(super) budget: Arc<Budget>,
     seen: Mutex<Seen>,
 }
 
@@ -31,8 +32,8 @@ struct Seen {
 }
 
 impl Known {
-    pub(super) fn new(provider: Provider) -> Self {
-        Self { provider: Arc::new(provider), seen: Mutex::default() }
+    pub(super) fn new(provider: Provider, budget: Budget) -> Self {
+        Self { provider: Arc::new(provider), budget: Arc::new(budget), seen: Mutex::default() }
     }
 
     /// The discovered endpoints.

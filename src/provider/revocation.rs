@@ -33,7 +33,7 @@ pub(super) async fn revoke(
     if matches!(answered.status, 200..=299) && !is_error {
         return Ok(());
     }
-    let failure = Failure::of_answer(&answered);
+    let failure = Failure::of_answer(provider, &answered);
     let unknown = failure.class == Class::Terminal || failure.code.as_deref() == Some("invalid_token");
     if unknown { Ok(()) } else { Err(failure.into()) }
 }

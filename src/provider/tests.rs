@@ -5,7 +5,7 @@ mod discovery;
 mod exchange;
 mod leaving;
 
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
 use consentry_fakes::{self as fakes, Client, Listen};
 use url::Url;
@@ -21,6 +21,8 @@ use crate::{
 };
 
 const CALLBACK: &str = "http://localhost/callback/files/acme";
+/// As it is by default.
+const TRIAL: Duration = Duration::from_secs(30);
 const CLIENT_SECRET: &str = "s:%+&é";
 
 /// A provider that is discovered from `issuer`.
@@ -83,7 +85,7 @@ impl World {
 
     fn with(fake: fakes::Provider, provider: Provider) -> Self {
         let clock = Clock::manual();
-        let providers = Providers::new(vec![provider.clone()], outbound(clock.clone()), clock.clone());
+        let providers = Providers::new(vec![provider.clone()], TRIAL, outbound(clock.clone()), clock.clone());
         Self { fake, clock, provider, providers }
     }
 

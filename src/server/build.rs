@@ -106,7 +106,8 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         random,
         settings.public_url.clone(),
     );
-    let providers = Providers::new(settings.providers.clone(), outbound, clock.clone());
+    let providers =
+        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound, clock.clone());
     Ok(App::new(Parts {
         settings,
         store,

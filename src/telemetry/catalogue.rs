@@ -7,7 +7,7 @@ use super::SecurityEvent;
 pub struct Metric {
     /// Without the prefix `consentry_` and without the suffixes of its kind.
     pub name: &'static str,
-    /// `counter`, `histogram` or `info`.
+    /// `counter`, `gauge`, `histogram` or `info`.
     pub kind: &'static str,
     /// Its labels.
     pub labels: &'static [&'static str],
@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Every metric, in the order of the registry.
-pub const METRICS: [Metric; 10] = [
+pub const METRICS: [Metric; 12] = [
     Metric {
         name: "build",
         kind: "info",
@@ -70,6 +70,24 @@ pub const METRICS: [Metric; 10] = [
         help: "Authorization codes sent to a third party's token endpoint",
         values: "`provider`: its id. `result`: `ok`, `code_refused`, `provider_misconfigured`, `provider_denied`, \
                  `provider_unreachable`, `provider_answer_malformed`, `account_mismatch`, `provider_policy`.",
+    },
+    Metric {
+        name: "refreshes",
+        kind: "counter",
+        labels: &["provider", "result"],
+        help: "Refresh tokens sent to a third party's token endpoint",
+        values: "`provider`: its id. `result`: `ok`, or the class of the failure: `terminal` (the grant is dead), \
+                 `operator` (our client is refused), `configuration` (our request is refused), `transient`, \
+                 `suspicious` (an answer that no token endpoint should give), `not_sent`, `ambiguous` (sent, and no \
+                 answer), `policy` (a redirect).",
+    },
+    Metric {
+        name: "provider_paused",
+        kind: "gauge",
+        labels: &["provider"],
+        help: "Whether refreshes at a third party are held back by this process, but for a trial now and then: 1 while \
+               it fails, has asked us to wait, or refuses our client; the log says which",
+        values: "`provider`: its id.",
     },
     Metric {
         name: "credential_lookups",

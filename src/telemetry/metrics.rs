@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use prometheus_client::{
     encoding::text::encode,
-    metrics::{counter::Counter, family::Family, histogram::Histogram, info::Info},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::{Metric as Registered, Registry},
 };
 
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     elicitation::{Outcome, ProviderId, State},
     outbound::OutboundError,
-    provider::ProviderError,
+    provider::{Class, ProviderError},
     store::StoreError,
 };
 
@@ -76,6 +76,8 @@ struct Inner {
     elicitations_ended: Counters<1>,
     callbacks: Counters<1>,
     exchanges: Counters<2>,
+    refreshes: Counters<2>,
+    providers_paused: Family<Labels<1>, Gauge>,
     lookups: Counters<1>,
     outbound: Counters<1>,
     store_errors: Counters<1>,
@@ -91,7 +93,20 @@ impl Default for Metrics {
 impl Metrics {
     /// Every counter, at 0.
     pub fn new() -> Self {
-        let [build, http, durations, made, ended, callbacks, exchanges, lookups, outbound, store] = &METRICS;
+        let [
+            build,
+            http,
+            durations,
+            made,
+            ended,
+            callbacks,
+            exchanges,
+            refreshes,
+            paused,
+            lookups,
+            outbound,
+            store,
+        ] = &METRICS;
         let mut registry = Registry::with_prefix("consentry");
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         register(&mut registry, build, version);
@@ -106,6 +121,8 @@ impl Metrics {
             elicitations_ended: family(&mut registry, ended, &ENDS.map(State::as_str)),
             callbacks: family(&mut registry, callbacks, &OUTCOMES.map(Outcome::as_str)),
             exchanges: Family::default(),
+            refreshes: Family::default(),
+            providers_paused: Family::default(),
             lookups: family(&mut registry, lookups, &["ready", "missing", "failed"]),
             outbound: family(&mut registry, outbound, &["answered"]),
             store_errors: family(&mut registry, store, &["unavailable", "corrupt", "refused"]),
@@ -117,13 +134,19 @@ impl Metrics {
             registry: Registry::default(),
         };
         register(&mut registry, exchanges, inner.exchanges.clone());
+        register(&mut registry, refreshes, inner.refreshes.clone());
+        register(&mut registry, paused, inner.providers_paused.clone());
         Self(Arc::new(Inner { registry, ..inner }))
     }
 
     /// Lets what is counted by provider begin at 0.
     pub fn know_providers<'a>(&self, providers: impl IntoIterator<Item = &'a ProviderId>) {
         for provider in providers {
-            drop(self.0.exchanges.get_or_create(&exchange(provider, "ok")));
+            drop(self.0.exchanges.get_or_create(&by_provider(provider, "ok")));
+            for result in Class::ALL.map(Class::as_str).into_iter().chain(["ok"]) {
+                drop(self.0.refreshes.get_or_create(&by_provider(provider, result)));
+            }
+            self.provider_paused(provider, false);
         }
     }
 
@@ -151,7 +174,19 @@ impl Metrics {
     /// Counts a code that was sent to a provider; `error` is why there are no tokens.
     pub fn exchange(&self, provider: &ProviderId, error: Option<&ProviderError>) {
         let result = error.map_or("ok", ProviderError::code);
-        self.0.exchanges.get_or_create(&exchange(provider, result)).inc();
+        self.0.exchanges.get_or_create(&by_provider(provider, result)).inc();
+    }
+
+    /// Counts a refresh token that was sent to a provider; `class` is why there are no tokens.
+    pub fn refreshed(&self, provider: &ProviderId, class: Option<Class>) {
+        let result = class.map_or("ok", Class::as_str);
+        self.0.refreshes.get_or_create(&by_provider(provider, result)).inc();
+    }
+
+    /// Tells whether refreshes at a provider are held back.
+    pub fn provider_paused(&self, provider: &ProviderId, paused: bool) {
+        let label = [("provider", provider.to_string())];
+        self.0.providers_paused.get_or_create(&label).set(i64::from(paused));
     }
 
     /// Counts a credential that was asked for.
@@ -223,7 +258,7 @@ fn count(family: &Counters<1>, label: &'static str, value: &str, number: u64) {
     family.get_or_create(&[(label, value.to_owned())]).inc_by(number);
 }
 
-fn exchange(provider: &ProviderId, result: &str) -> Labels<2> {
+fn by_provider(provider: &ProviderId, result: &str) -> Labels<2> {
     [("provider", provider.to_string()), ("result", result.to_owned())]
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::Ipv4Addr};
 use consentry_fakes::{self as fakes, Answer, Client, Listen};
 use serde_json::json;
 
-use super::{CALLBACK, CLIENT_SECRET, World, acme, outbound, parameter};
+use super::{CALLBACK, CLIENT_SECRET, TRIAL, World, acme, outbound, parameter};
 use crate::{
     clock::Clock,
     config::{Probe, Provider},
@@ -94,7 +94,7 @@ impl OpenId {
         fake.register(Client::basic("client", CLIENT_SECRET).redirect_uri(CALLBACK));
         let provider = acme(fake.base_url());
         let clock = Clock::manual();
-        let providers = Providers::new(vec![provider.clone()], outbound(clock.clone()), clock);
+        let providers = Providers::new(vec![provider.clone()], TRIAL, outbound(clock.clone()), clock);
         Self { fake, provider, providers }
     }
 

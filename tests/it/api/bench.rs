@@ -260,7 +260,12 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 3], clock: &Clock, 
         settings.public_url.clone(),
     );
     App::new(Parts {
-        providers: Providers::new(settings.providers.clone(), outbound, clock.clone()),
+        providers: Providers::new(
+            settings.providers.clone(),
+            settings.refresh.trial,
+            outbound,
+            clock.clone(),
+        ),
         settings,
         store: db.store.clone(),
         vault,

@@ -177,7 +177,8 @@ async fn app(
         Random,
         settings.public_url.clone(),
     );
-    let providers = Providers::new(settings.providers.clone(), outbound, clock.clone());
+    let providers =
+        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound, clock.clone());
     App::new(Parts {
         settings,
         store,
