@@ -6,6 +6,7 @@
 //! transaction that waits for the network.
 
 mod attempts;
+mod audit;
 mod connections;
 mod creation;
 mod elicitations;
@@ -19,8 +20,11 @@ mod sweep;
 mod tx;
 mod visits;
 
+use std::sync::Arc;
+
 use self::open::Pools;
 pub use self::{
+    audit::AuditFilter,
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     open::UrlError,
@@ -38,6 +42,7 @@ pub struct Store {
     lane: Option<lane::Lane>,
     random: Random,
     wake: signals::Wake,
+    journal: Option<Arc<audit::Journal>>,
 }
 
 /// Why the store did not do it. Never holds a value of a row.
@@ -119,6 +124,7 @@ impl Store {
     pub fn statements() -> Vec<&'static Statement> {
         [
             attempts::ALL,
+            audit::ALL,
             connections::ALL,
             creation::ALL,
             elicitations::ALL,

@@ -133,16 +133,27 @@ impl Vault {
     /// A keyed digest of `parts` (HMAC-SHA256 under the current key), the parts kept apart. The same as long as the
     /// current key is.
     pub fn mac(&self, purpose: Purpose, parts: &[&[u8]]) -> [u8; 32] {
-        let tag = hmac::sign(&mac_key(&self.0.current, purpose), &place::join(parts));
-        let mut digest = [0; 32];
-        digest.copy_from_slice(tag.as_ref());
-        digest
+        mac_under(&self.0.current, purpose, &place::join(parts))
     }
 
     /// Whether `tag` is the digest of `parts` under any key of the ring; in constant time for each key.
     pub fn verify_mac(&self, purpose: Purpose, parts: &[&[u8]], tag: &[u8]) -> bool {
         let parts = place::join(parts);
         self.ring().any(|key| hmac::verify(&mac_key(key, purpose), &parts, tag).is_ok())
+    }
+
+    /// The digest of `parts` under each key of the ring, the current one first: to find what was made before a change of
+    /// keys.
+    pub fn macs(&self, purpose: Purpose, parts: &[&[u8]]) -> impl Iterator<Item = (&KeyId, [u8; 32])> {
+        let parts = place::join(parts);
+        self.ring().map(move |key| (&key.id, mac_under(key, purpose, &parts)))
+    }
+
+    /// Whether `tag` is the digest of `parts` under the key of this id, in constant time; `None` when the ring has no
+    /// such key.
+    pub fn verify_mac_of(&self, id: &KeyId, purpose: Purpose, parts: &[&[u8]], tag: &[u8]) -> Option<bool> {
+        let key = self.ring().find(|key| key.id == *id)?;
+        Some(hmac::verify(&mac_key(key, purpose), &place::join(parts), tag).is_ok())
     }
 
     fn ring(&self) -> impl Iterator<Item = &RingKey> {
@@ -159,6 +170,13 @@ impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.keys()).finish()
     }
+}
+
+fn mac_under(key: &RingKey, purpose: Purpose, parts: &[u8]) -> [u8; 32] {
+    let tag = hmac::sign(&mac_key(key, purpose), parts);
+    let mut digest = [0; 32];
+    digest.copy_from_slice(tag.as_ref());
+    digest
 }
 
 fn mac_key(key: &RingKey, purpose: Purpose) -> hmac::Key {

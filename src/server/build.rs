@@ -7,6 +7,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{Server, TlsFiles};
 use crate::{
     app::{App, Parts},
+    audit::Sealer,
     clock::Clock,
     config::{self, Settings},
     credential,
@@ -97,7 +98,8 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
     let metrics = Metrics::new();
     metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
     let outbound = outbound(&settings, &metrics, &clock)?;
-    let store = open(&settings, &vault).await?;
+    let store =
+        open(&settings, &vault).await?.recorded(Sealer::new(vault.clone(), settings.audit_names_subjects));
     let identity = Identity::new(
         settings.authorization_servers.clone(),
         outbound.clone(),

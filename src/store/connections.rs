@@ -10,6 +10,7 @@ use super::{
     tx::{Tx, read, within},
 };
 use crate::{
+    audit::{self, Actor, Entry},
     clock::Millis,
     connection::{Account, Connection, ConnectionId},
     elicitation::{Elicitation, ProviderId, ServerId},
@@ -276,6 +277,8 @@ impl Store {
         let connection = Connection::try_from(row)?;
         let kind = Kind::ConnectionNeedsReconnect;
         tx.queue_connection(&connection, kind, Some(reason), self.random, now).await?;
+        tx.audit(Entry::new(audit::Kind::Reported, Actor::Server, &connection, now).because(reason));
+        tx.audit(Entry::new(audit::Kind::NeedsReconnect, Actor::Program, &connection, now).because(reason));
         tx.commit().await?;
         self.announce(std::slice::from_ref(&connection.server));
         Ok(Some(connection))
@@ -304,8 +307,11 @@ impl Store {
             tx.end_attempts(elicitation.id, now).await?;
         }
         tx.queue_connection(&connection, Kind::ConnectionDeleted, Some(reason), self.random, now).await?;
+        let actor = Actor::of_reason(reason);
+        tx.audit(Entry::new(audit::Kind::Disconnected, actor, &connection, now).because(reason));
         for elicitation in &cancelled {
             tx.queue_end(elicitation, Kind::ElicitationCancelled, self.random, now).await?;
+            tx.audit(Entry::new(audit::Kind::Cancelled, actor, elicitation, now).because("disconnected"));
         }
         tx.commit().await?;
         self.announce(std::slice::from_ref(&connection.server));

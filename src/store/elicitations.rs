@@ -9,6 +9,7 @@ use super::{
     tx::{Tx, read, within},
 };
 use crate::{
+    audit::{self, Actor, Entry},
     clock::Millis,
     connection::{ConnectionId, Grant},
     elicitation::{Elicitation, ElicitationId, OwnedOpen, ServerId, State},
@@ -197,6 +198,15 @@ impl Store {
         let closed = Elicitation::try_from(row)?;
         tx.end_attempts(closed.id, now).await?;
         tx.queue_end(&closed, kind, self.random, now).await?;
+        let told = match end {
+            State::Declined => Some(audit::Kind::Declined),
+            State::Cancelled => Some(audit::Kind::Cancelled),
+            // What nobody did: the signal tells it.
+            State::Pending | State::Authorizing | State::Completed | State::Expired | State::Failed => None,
+        };
+        if let Some(kind) = told {
+            tx.audit(Entry::new(kind, Actor::of_reason(reason), &closed, now).because(reason));
+        }
         tx.commit().await?;
         self.announce(&[closed.server]);
         Ok(true)

@@ -77,7 +77,7 @@ impl Store {
             Engine::Sqlite => (open_sqlite(url, connections).await?, None),
             Engine::Postgres => open_postgres(url, connections).await?,
         };
-        Ok(Self { pools, lane, random: Random, wake: super::signals::Wake::default() })
+        Ok(Self { pools, lane, random: Random, wake: super::signals::Wake::default(), journal: None })
     }
 
     /// Brings the schema up to date. Safe to run from several processes at once.

@@ -13,7 +13,13 @@ use super::{
     statements::statements,
     tx::{Tx, read, within, write},
 };
-use crate::{clock::Millis, elicitation::ElicitationId, secret::Hash, subject::Subject};
+use crate::{
+    audit::{About, Actor, Entry, Kind},
+    clock::Millis,
+    elicitation::ElicitationId,
+    secret::Hash,
+    subject::Subject,
+};
 
 /// A sign-in that comes with an id which another one has just replaced is added to the same lineage, in milliseconds.
 const BESIDE_MS: i64 = 60_000;
@@ -41,6 +47,9 @@ statements! {
         AND elicitation IN (SELECT e.id FROM elicitations e WHERE e.issuer = $2) \
         AND EXISTS (SELECT 1 FROM sign_ins i WHERE i.browser = $1 AND i.issuer = $2 AND i.sub <> $3) \
         RETURNING elicitation";
+
+    /// Who was signed in at the same issuer before.
+    FORMER = "SELECT sub FROM sign_ins WHERE browser = $1 AND issuer = $2 AND sub <> $3";
 
     /// Every attempt of a browser.
     END_ALL = "UPDATE attempts SET state = 'settled', outcome = 'ended', verifier = NULL, parked = NULL, \
@@ -213,6 +222,10 @@ impl Store {
             }
         };
         tx.end_formers_attempts(browser, new.subject, now).await?;
+        if tx.has_former(browser, new.subject).await? {
+            let about = About { subject: Some(new.subject.clone()), ..About::default() };
+            tx.audit(Entry::new(Kind::SignedInAsOther, Actor::Person, about, now));
+        }
         tx.put_sign_in(&SIGN_IN, browser, new, now).await?;
         within!(&mut tx, CREATE, |sql, connection| {
             let query = sqlx::query(sql).bind(new.id.as_bytes()).bind(browser).bind(now.0).bind(new.life_ms);
@@ -327,6 +340,18 @@ impl Tx {
                 .await?
         });
         self.release_all(ended, now).await
+    }
+
+    async fn has_former(&mut self, browser: Uuid, subject: &Subject) -> Result<bool, StoreError> {
+        let former: Option<String> = within!(self, FORMER, |sql, connection| {
+            sqlx::query_scalar(sql)
+                .bind(browser)
+                .bind(&subject.issuer)
+                .bind(&subject.sub)
+                .fetch_optional(connection)
+                .await?
+        });
+        Ok(former.is_some())
     }
 
     /// Takes the elicitations of a browser's attempts, in the order of their ids, before the attempts.

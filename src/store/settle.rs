@@ -12,6 +12,7 @@ use super::{
     tx::{Tx, within},
 };
 use crate::{
+    audit::{self, About, Actor, Entry},
     clock::Millis,
     connection::{Connection, ConnectionId, NewConnection},
     elicitation::{Attempt, AttemptState, Elicitation, ElicitationId, Outcome, Owned},
@@ -119,6 +120,9 @@ impl Store {
         }
         let kind = if settlement.over.is_some() { Kind::ConnectionUpdated } else { Kind::ConnectionCreated };
         tx.queue_connection(&connection, kind, None, self.random, now).await?;
+        let what = if settlement.over.is_some() { audit::Kind::Reconnected } else { audit::Kind::Connected };
+        let about = About { elicitation: Some(asked.id), ..About::from(&connection) };
+        tx.audit(Entry::new(what, Actor::Person, about, now).because(settlement.outcome.as_str()));
         for elicitation in &completed {
             tx.queue_end(elicitation, Kind::ElicitationCompleted, self.random, now).await?;
         }

@@ -5,7 +5,7 @@
 
 use sqlx::{Postgres, Sqlite, Transaction};
 
-use super::{Store, StoreError, open::Pools};
+use super::{Store, StoreError, audit::Told, open::Pools};
 
 /// Runs one query builder against the pool that reads: `read!(store, STATEMENT, |query, pool| ...)`.
 macro_rules! read {
@@ -42,13 +42,13 @@ macro_rules! write {
 /// Runs one statement within a transaction.
 macro_rules! within {
     ($tx:expr, $statement:expr, |$text:ident, $connection:ident| $body:expr) => {
-        match $tx {
-            $crate::store::tx::Tx::Sqlite(transaction) => {
+        match &mut ($tx).on {
+            $crate::store::tx::On::Sqlite(transaction) => {
                 let $text = $statement.on($crate::store::statements::Engine::Sqlite);
                 let $connection = &mut **transaction;
                 $body
             }
-            $crate::store::tx::Tx::Postgres(transaction) => {
+            $crate::store::tx::On::Postgres(transaction) => {
                 let $text = $statement.on($crate::store::statements::Engine::Postgres);
                 let $connection = &mut **transaction;
                 $body
@@ -60,7 +60,14 @@ macro_rules! within {
 pub(super) use {read, within, write};
 
 /// An open transaction; rolled back when dropped.
-pub(super) enum Tx {
+pub(super) struct Tx {
+    pub(super) on: On,
+    /// What it tells the audit record, if this store keeps one.
+    pub(super) told: Told,
+}
+
+/// The engine's own transaction.
+pub(super) enum On {
     /// Begun with `BEGIN IMMEDIATE` on the one writer.
     Sqlite(Transaction<'static, Sqlite>),
     /// At the engine's default, READ COMMITTED; every move is guarded.
@@ -74,17 +81,29 @@ impl Store {
         let pools = self.pools.clone();
         let begun = tokio::spawn(async move {
             Ok::<_, sqlx::Error>(match &pools {
-                Pools::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-                Pools::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+                Pools::Sqlite { writer, .. } => On::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+                Pools::Postgres(pool) => On::Postgres(pool.begin().await?),
             })
         });
-        Ok(begun.await.map_err(|_| StoreError::Unavailable("a transaction could not begin"))??)
+        let on = begun.await.map_err(|_| StoreError::Unavailable("a transaction could not begin"))??;
+        Ok(Tx { on, told: Told::new(self.journal.clone()) })
     }
 }
 
 impl Tx {
-    /// Makes it durable.
-    pub(super) async fn commit(self) -> Result<(), StoreError> {
+    /// Makes it durable, with what it tells the audit record. The lock of a chain is taken last and held until the
+    /// outcome is known, so that a chain's numbers are in the order of its commits.
+    pub(super) async fn commit(mut self) -> Result<(), StoreError> {
+        let Some(mut place) = self.told.place().await? else { return self.on.commit().await };
+        let head = self.append_told(&place).await?;
+        self.on.commit().await?;
+        *place = head;
+        Ok(())
+    }
+}
+
+impl On {
+    async fn commit(self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(transaction) => transaction.commit().await?,
             Self::Postgres(transaction) => transaction.commit().await?,

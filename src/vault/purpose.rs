@@ -42,6 +42,10 @@ purposes! {
     HostedPage = "hosted-page",
     /// The digest of a request that carried an `Idempotency-Key`.
     IdempotentRequest = "idempotent-request",
+    /// The tag of a row of the audit record.
+    AuditChain = "audit-chain",
+    /// A subject as the audit record shows it.
+    AuditSubject = "audit-subject",
 }
 
 impl Purpose {

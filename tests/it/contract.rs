@@ -21,6 +21,7 @@ macro_rules! contract {
 }
 
 mod attempts;
+mod audit;
 mod connections;
 mod elicitations;
 mod given;
@@ -37,6 +38,7 @@ async fn every_statement_runs(engine: Engine) {
     let db = Database::start(engine).await;
     elicitations::every(&db).await;
     attempts::every(&db).await;
+    audit::every(&db).await;
     connections::every(&db).await;
     settle::every(&db).await;
     signals::every(&db).await;

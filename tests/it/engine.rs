@@ -10,8 +10,11 @@ use std::sync::{
 };
 
 use consentry::{
+    audit::Sealer,
+    random::Random,
     secret::{Hash, Secret},
     store::Store,
+    vault::{Key, KeyId, Vault},
 };
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
@@ -34,6 +37,8 @@ pub(crate) struct Database {
     pub(crate) store: Store,
     /// Which engine it is on.
     pub(crate) engine: Engine,
+    /// What its stores tag the audit record with.
+    pub(crate) sealer: Sealer,
     _place: Arc<Place>,
 }
 
@@ -69,8 +74,9 @@ impl Database {
                 (server().database(&name), Place::Cloned(Cloned { name }))
             }
         };
-        let store = Store::open(&url, CONNECTIONS).await.unwrap();
-        Self { url, store, engine, _place: Arc::new(place) }
+        let sealer = sealer();
+        let store = Store::open(&url, CONNECTIONS).await.unwrap().recorded(sealer.clone());
+        Self { url, store, engine, sealer, _place: Arc::new(place) }
     }
 
     /// A database on `engine` in which no migration has run.
@@ -81,16 +87,23 @@ impl Database {
                 let name = format!("t{}_{}", std::process::id(), CLONES.fetch_add(1, Ordering::Relaxed));
                 run_as_admin(&format!("CREATE DATABASE {name}")).await;
                 let url = server().database(&name);
-                let store = Store::open(&url, CONNECTIONS).await.unwrap();
-                Self { url, store, engine, _place: Arc::new(Place::Cloned(Cloned { name })) }
+                let sealer = sealer();
+                let store = Store::open(&url, CONNECTIONS).await.unwrap().recorded(sealer.clone());
+                Self { url, store, engine, sealer, _place: Arc::new(Place::Cloned(Cloned { name })) }
             }
         }
     }
 
     /// Another store on the same database: a second replica.
     pub(crate) async fn replica(&self) -> Store {
-        Store::open(&self.url, CONNECTIONS).await.unwrap()
+        Store::open(&self.url, CONNECTIONS).await.unwrap().recorded(self.sealer.clone())
     }
+}
+
+/// With a key of its own.
+fn sealer() -> Sealer {
+    let (key, _) = Key::generate(KeyId::new("test").unwrap(), &Random);
+    Sealer::new(Vault::new(vec![key], Random).unwrap(), false)
 }
 
 /// A cloned database.
