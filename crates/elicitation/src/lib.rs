@@ -23,25 +23,40 @@
 mod capability;
 mod completion;
 mod error;
+pub mod form;
 pub mod inspect;
+mod members;
 pub mod model;
+mod node;
 pub mod reply;
 mod request;
 mod result;
 mod rounds;
+mod sensitive;
 mod tool;
 mod version;
 
 pub use capability::{Capability, InvalidCapability};
 pub use completion::{COMPLETE_METHOD, ElicitationComplete};
 pub use error::{INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError, URL_ELICITATION_REQUIRED};
+pub use form::{Form, InvalidForm};
 pub use inspect::{InvalidLink, Link, Warning};
 pub use model::{Model, Rule, Violation};
 pub use reply::{Ask, Body, Client, Outcome, Prefer, Reply, Turn, choose};
-pub use request::{CREATE_METHOD, ElicitRequestParams, UrlRequest};
-pub use result::{ElicitAction, ElicitResult, ElicitValue};
+pub use request::{CREATE_METHOD, Concern, ConcernKind, ElicitRequestParams, FormRequest, UrlRequest};
+pub use result::{ElicitAction, ElicitResult, ElicitValue, FormOutcome};
 pub use rounds::{
     INPUT_METHODS, InputRequest, InputRequiredResult, InputResponses, Retry, STATE_ONLY_ROUNDS,
 };
+pub use sensitive::Sensitive;
 pub use tool::{Content, ResultType, ToolResult};
 pub use version::{Era, InvalidVersion, ProtocolVersion};
+
+/// For a member that may be left out and is never `null`: `null` is another type than the protocol has there.
+fn present<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::Deserialize<'de>,
+{
+    T::deserialize(from).map(Some)
+}

@@ -1,9 +1,9 @@
 //! What the client answers to `elicitation/create`, in both eras. `accept` in URL mode says that the user agreed to
 //! open the link; it never says that anything was done there.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
+
+use crate::form::{Answers, Form, InvalidAnswers, Values};
 
 /// The user's decision.
 ///
@@ -28,10 +28,13 @@ pub enum ElicitAction {
 /// The answer to one elicitation.
 ///
 /// ```
-/// use consentry_elicitation::{ElicitAction, ElicitResult};
+/// use consentry_elicitation::{ElicitAction, ElicitResult, ElicitValue};
 ///
 /// let answer: ElicitResult = serde_json::from_str(r#"{ "action": "accept" }"#)?;
 /// assert_eq!(answer, ElicitResult::new(ElicitAction::Accept));
+///
+/// let filled = ElicitResult::accept([("name".to_owned(), ElicitValue::Text("octocat".into()))].into());
+/// assert_eq!(serde_json::to_string(&filled)?, r#"{"action":"accept","content":{"name":"octocat"}}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,8 +43,8 @@ pub struct ElicitResult {
     /// The decision.
     pub action: ElicitAction,
     /// The values of a form that was accepted; URL mode has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<BTreeMap<String, ElicitValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
+    pub content: Option<Values>,
 }
 
 impl ElicitResult {
@@ -50,6 +53,62 @@ impl ElicitResult {
     pub fn new(action: ElicitAction) -> Self {
         Self { action, content: None }
     }
+
+    /// A form that was filled in.
+    #[must_use]
+    pub fn accept(values: Values) -> Self {
+        Self { action: ElicitAction::Accept, content: Some(values) }
+    }
+
+    /// What the answer means for the form that was asked. Values that come with a "no" are passed over.
+    ///
+    /// # Errors
+    ///
+    /// When it was accepted with values that do not fit (E38).
+    ///
+    /// ```
+    /// use consentry_elicitation::form::{Form, Text};
+    /// use consentry_elicitation::{ElicitAction, ElicitResult, FormOutcome};
+    ///
+    /// let form = Form::builder().required("name", Text::new()).build()?;
+    /// assert!(ElicitResult::new(ElicitAction::Accept).for_form(&form).is_err());
+    /// assert_eq!(ElicitResult::new(ElicitAction::Decline).for_form(&form)?, FormOutcome::Declined);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_form(&self, form: &Form) -> Result<FormOutcome, InvalidAnswers> {
+        match self.action {
+            ElicitAction::Accept => {
+                let nothing = Values::new();
+                form.answers(self.content.as_ref().unwrap_or(&nothing)).map(FormOutcome::Accepted)
+            }
+            ElicitAction::Decline => Ok(FormOutcome::Declined),
+            ElicitAction::Cancel => Ok(FormOutcome::Cancelled),
+        }
+    }
+}
+
+/// How a form was answered (E21): each of the three is to be handled.
+///
+/// ```
+/// use consentry_elicitation::form::Form;
+/// use consentry_elicitation::{ElicitAction, ElicitResult, FormOutcome};
+///
+/// let form = Form::builder().build()?;
+/// match ElicitResult::new(ElicitAction::Cancel).for_form(&form)? {
+///     FormOutcome::Accepted(answers) => println!("{:?}", answers.values()),
+///     FormOutcome::Declined => println!("The user said no."),
+///     FormOutcome::Cancelled => println!("The user did not say."),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormOutcome {
+    /// Filled in, with these values.
+    Accepted(Answers),
+    /// The user said no.
+    Declined,
+    /// The user closed it without an answer.
+    Cancelled,
 }
 
 /// One value of a form.

@@ -33,10 +33,10 @@ pub const STATE_ONLY_ROUNDS: u8 = 2;
 pub struct InputRequiredResult {
     result_type: InputRequired,
     /// What the client is to gather, by keys that the server chose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub input_requests: Option<BTreeMap<String, InputRequest>>,
     /// What the client is to send back unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub request_state: Option<String>,
 }
 
@@ -163,7 +163,7 @@ pub struct Retry {
     #[serde(default, skip_serializing_if = "InputResponses::is_empty")]
     pub input_responses: InputResponses,
     /// The state of the round before, as the client sent it: under its control, so sealed and checked by who made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub request_state: Option<String>,
 }
 

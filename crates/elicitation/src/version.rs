@@ -94,7 +94,7 @@ fn digits(bytes: &[u8]) -> Result<u16, InvalidVersion> {
 }
 
 /// Zero for a month that does not exist.
-fn days_in(year: u16, month: u8) -> u8 {
+pub(crate) fn days_in(year: u16, month: u8) -> u8 {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
         4 | 6 | 9 | 11 => 30,
