@@ -4,6 +4,7 @@ mod account;
 mod discovery;
 mod exchange;
 mod leaving;
+mod refresh;
 
 use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
@@ -14,7 +15,7 @@ use super::{Departure, Providers};
 use crate::{
     clock::Clock,
     config::Provider,
-    outbound::{AddressPolicy, Outbound, OutboundSettings},
+    outbound::{AddressPolicy, Limits, Outbound, OutboundSettings},
     random::Random,
     scope::Scopes,
     secret::Secret,
@@ -135,8 +136,12 @@ impl World {
 
 /// A client that reaches this machine.
 fn outbound(clock: Clock) -> Outbound {
+    outbound_within(clock, Limits::default())
+}
+
+fn outbound_within(clock: Clock, limits: Limits) -> Outbound {
     let policy = AddressPolicy { allow_loopback: true, ..AddressPolicy::default() };
-    Outbound::new(OutboundSettings { policy, ..OutboundSettings::default() }, clock).unwrap()
+    Outbound::new(OutboundSettings { policy, limits, ..OutboundSettings::default() }, clock).unwrap()
 }
 
 fn parameter(url: &str, name: &str) -> Secret {
