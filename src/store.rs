@@ -11,6 +11,7 @@ mod connections;
 mod creation;
 mod elicitations;
 mod lane;
+mod notices;
 mod open;
 mod sessions;
 mod settle;
@@ -19,10 +20,12 @@ pub mod statements;
 mod sweep;
 mod tx;
 mod visits;
+mod wake;
 
 use std::sync::Arc;
 
 use self::open::Pools;
+pub(crate) use self::wake::POLL;
 pub use self::{
     audit::AuditFilter,
     connections::{ConnectionFilter, Disconnected},
@@ -41,7 +44,8 @@ pub struct Store {
     pools: Pools,
     lane: Option<lane::Lane>,
     random: Random,
-    wake: signals::Wake,
+    wake: wake::Wake,
+    notices: Option<notices::Notices>,
     journal: Option<Arc<audit::Journal>>,
 }
 

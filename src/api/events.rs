@@ -173,7 +173,78 @@ fn frame(event: &Event) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
     use super::*;
+    use crate::{
+        clock::Millis,
+        connection::ConnectionId,
+        elicitation::ElicitationId,
+        signal::{Kind, Signal, SignalId},
+        subject::Subject,
+    };
+
+    /// A reader by the letter of WHATWG HTML, section 9.2.6: what it dispatches, and the last event id.
+    fn read(stream: &[u8]) -> Vec<(String, String, String)> {
+        let text = String::from_utf8(stream.to_vec()).unwrap();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n").replace('\r', "\n");
+        let (mut events, mut data, mut kind, mut id) =
+            (Vec::new(), String::new(), String::new(), String::new());
+        for line in text.split('\n') {
+            if line.is_empty() {
+                if let Some(data) = std::mem::take(&mut data).strip_suffix('\n') {
+                    events.push((id.clone(), std::mem::take(&mut kind), data.to_owned()));
+                }
+                kind.clear();
+                continue;
+            }
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "event" => value.clone_into(&mut kind),
+                "data" => data.push_str(&format!("{value}\n")),
+                "id" if !value.contains('\0') => value.clone_into(&mut id),
+                _ => {}
+            }
+        }
+        events
+    }
+
+    proptest! {
+        /// Z16: whatever an event carries, a reader gets that event and no field or event beside it.
+        #[test]
+        fn z16_nothing_in_an_event_can_add_a_field(
+            texts in proptest::collection::vec(("[\\PC\r\n\0:\u{85}\u{2028}\u{feff}]{0,40}", any::<String>(), any::<String>()), 1..4),
+            sequence in 1..i64::MAX / 2,
+            kind in proptest::sample::select(&Kind::ALL),
+        ) {
+            let events: Vec<Event> = (sequence..).zip(&texts).map(|(sequence, (client_ref, sub, reason))| Event::from(&Signal {
+                id: SignalId(Uuid::from_u128(1)),
+                server: "files".parse().unwrap(),
+                sequence,
+                kind,
+                elicitation: Some(ElicitationId(Uuid::from_u128(2))),
+                connection: Some(ConnectionId(Uuid::from_u128(3))),
+                provider: "github".parse().unwrap(),
+                subject: Subject::new("https://id.example", sub.as_str())
+                    .unwrap_or_else(|_| Subject::new("https://id.example", "alice").unwrap()),
+                client_ref: client_ref.clone(),
+                reason: Some(reason.clone()),
+                legacy: true,
+                at: Millis(sequence),
+            })).collect();
+            let sent: Vec<u8> = events.iter().flat_map(|event| frame(event).to_vec()).collect();
+            let got = read(&sent);
+            prop_assert_eq!(got.len(), events.len());
+            for (event, (id, kind, data)) in events.iter().zip(got) {
+                prop_assert_eq!(&id, &event.data.sequence.to_string());
+                prop_assert_eq!(&kind, event.kind);
+                let data: serde_json::Value = serde_json::from_str(&data).unwrap();
+                prop_assert_eq!(data, serde_json::to_value(event).unwrap());
+            }
+        }
+    }
 
     fn accepting(values: &[&'static str]) -> Result<Wanted, Problem> {
         wanted(&values.iter().map(|value| (header::ACCEPT, HeaderValue::from_static(value))).collect())

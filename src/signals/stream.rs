@@ -3,26 +3,28 @@
 //! It is pulled: what a slow reader has not taken yet stays in the store, and at most one page of it is in memory
 //! (R116).
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use crate::{app::App, clock::Millis, elicitation::ServerId, signal::Signal, store::StoreError};
-
-use super::POLL;
+use crate::{
+    app::App,
+    clock::Millis,
+    elicitation::ServerId,
+    signal::Signal,
+    store::{POLL, StoreError},
+};
 
 /// How long a silent feed stays without a sign of life.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Signals that are read at once.
-const PAGE: u32 = 100;
 
 /// A place in one MCP server's signals.
 pub struct Feed {
     app: App,
     server: ServerId,
     after: i64,
-    page: VecDeque<Signal>,
-    woken: watch::Receiver<()>,
+    page: VecDeque<Arc<Signal>>,
+    woken: watch::Receiver<u64>,
     quiet_since: Millis,
 }
 
@@ -30,7 +32,7 @@ pub struct Feed {
 #[derive(Debug)]
 pub enum Told {
     /// The next signal.
-    Signal(Box<Signal>),
+    Signal(Arc<Signal>),
     /// Nothing happened for [`HEARTBEAT`].
     Nothing,
     /// The process drains: come back later.
@@ -65,14 +67,14 @@ impl Feed {
             if self.app.shutdown.is_cancelled() {
                 return Ok(Told::Draining);
             }
-            if self.page.is_empty() {
-                self.page = self.app.store.signals_after(&self.server, self.after, PAGE).await?.into();
-            }
             let now = self.app.clock.now();
+            if self.page.is_empty() {
+                self.page = self.app.store.news(&self.server, self.after, now).await?.into();
+            }
             if let Some(signal) = self.page.pop_front() {
                 self.after = signal.sequence;
                 self.quiet_since = now;
-                return Ok(Told::Signal(Box::new(signal)));
+                return Ok(Told::Signal(signal));
             }
             let heartbeat = self.quiet_since.plus(HEARTBEAT);
             if now >= heartbeat {

@@ -1,4 +1,4 @@
-//! Waiting for elicitations to end: woken by this process's commits, and looking by itself for other replicas'.
+//! Waiting for elicitations to end: woken by commits, and looking by itself for those that woke nobody.
 
 use std::time::Duration;
 
@@ -8,9 +8,8 @@ use crate::{
     app::App,
     connect::{self, Refusal},
     elicitation::{Elicitation, ElicitationId, ServerId, State},
+    store::POLL,
 };
-
-use super::POLL;
 
 /// Reads elicitations of one MCP server until `enough` of what is known, `patience` is over, or the process drains.
 /// No database connection is held meanwhile.

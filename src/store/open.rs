@@ -12,8 +12,10 @@ use sqlx::{
 use super::{
     Store, StoreError,
     lane::Lane,
+    notices::Notices,
     statements::{Engine, statements},
     tx::read,
+    wake::Wake,
 };
 use crate::{random::Random, secret::Secret};
 
@@ -73,11 +75,12 @@ impl Store {
     /// When the URL is not ours or the database cannot be reached.
     pub async fn open(url: &Secret, connections: u32) -> Result<Self, StoreError> {
         let engine = Engine::of(url).map_err(|_| StoreError::Url)?;
-        let (pools, lane) = match engine {
+        let (pools, beside) = match engine {
             Engine::Sqlite => (open_sqlite(url, connections).await?, None),
             Engine::Postgres => open_postgres(url, connections).await?,
         };
-        Ok(Self { pools, lane, random: Random, wake: super::signals::Wake::default(), journal: None })
+        let (lane, notices) = beside.unzip();
+        Ok(Self { pools, lane, random: Random, wake: Wake::default(), notices, journal: None })
     }
 
     /// Brings the schema up to date. Safe to run from several processes at once.
@@ -121,6 +124,9 @@ impl Store {
 
     /// Closes every connection; what is asked afterwards is `Unavailable`.
     pub async fn shut_down(&self) {
+        if let Some(notices) = &self.notices {
+            notices.shut_down().await;
+        }
         match &self.pools {
             Pools::Sqlite { writer, readers } => {
                 readers.close().await;
@@ -168,7 +174,10 @@ fn private_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-async fn open_postgres(url: &Secret, connections: u32) -> Result<(Pools, Option<Lane>), StoreError> {
+/// The connections beside the pool.
+type Beside = (Lane, Notices);
+
+async fn open_postgres(url: &Secret, connections: u32) -> Result<(Pools, Option<Beside>), StoreError> {
     let options = PgConnectOptions::from_str(url.expose())
         .map_err(|_| StoreError::Url)?
         .application_name("consentry")
@@ -183,5 +192,6 @@ async fn open_postgres(url: &Secret, connections: u32) -> Result<(Pools, Option<
             sqlx::Error::PoolTimedOut => StoreError::Unavailable("nothing answers at its address"),
             error => error.into(),
         })?;
-    Ok((Pools::Postgres(pool), Some(Lane::start(options))))
+    let notices = Notices::new(options.clone(), Random.uuid());
+    Ok((Pools::Postgres(pool), Some((Lane::start(options), notices))))
 }

@@ -1,10 +1,6 @@
 //! Signals: queued in the transaction that they tell of, read in the order of their numbers.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use sqlx::FromRow;
-use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{
@@ -76,17 +72,6 @@ impl TryFrom<SignalRow> for Signal {
     }
 }
 
-/// Wakes whoever waits in this process for an MCP server's signals. Only a hint: readers also poll.
-#[derive(Clone, Default)]
-pub(super) struct Wake(Arc<Mutex<HashMap<ServerId, watch::Sender<()>>>>);
-
-impl Wake {
-    fn sender(&self, server: &ServerId) -> watch::Sender<()> {
-        let mut senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        senders.entry(server.clone()).or_insert_with(|| watch::channel(()).0).clone()
-    }
-}
-
 impl Store {
     /// Signals of one MCP server after a number, in order, at most `limit`.
     ///
@@ -118,19 +103,6 @@ impl Store {
             sqlx::query_scalar(sql).bind(server.as_str()).fetch_optional(pool).await?
         });
         Ok(head.unwrap_or(0))
-    }
-
-    /// Is told when a signal of this MCP server was committed by this process. Subscribe before reading, or one
-    /// is missed.
-    pub fn subscribe(&self, server: &ServerId) -> watch::Receiver<()> {
-        self.wake.sender(server).subscribe()
-    }
-
-    /// Wakes the readers of these MCP servers, after the commit.
-    pub(super) fn announce(&self, servers: &[ServerId]) {
-        for server in servers {
-            self.wake.sender(server).send_replace(());
-        }
     }
 }
 

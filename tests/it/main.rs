@@ -16,6 +16,7 @@ mod flow;
 mod model;
 mod operator;
 mod peers;
+mod replicas;
 mod rows;
 mod tidy;
 mod world;

@@ -96,6 +96,8 @@ pub(crate) struct World {
 pub(crate) struct Replica {
     /// Host and port of its public listener; it answers to the world's own host alone.
     pub(crate) address: String,
+    /// Where MCP servers come.
+    internal_url: String,
     running: Running,
 }
 
@@ -188,19 +190,38 @@ impl World {
 
     /// Another server on the same database.
     pub(crate) async fn replica(&self) -> Replica {
-        let server = Server::build(self.settings(), self.clock.clone()).await.unwrap();
+        self.replica_with(|_| ()).await
+    }
+
+    /// The same, with settings of the test's own.
+    pub(crate) async fn replica_with(&self, change: impl Fn(&mut Settings)) -> Replica {
+        let mut settings = self.settings();
+        change(&mut settings);
+        let server = Server::build(settings, self.clock.clone()).await.unwrap();
         let address = server.public_addr().to_string();
+        let internal_url = format!("http://{}", server.internal_addr());
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
-        Replica { address, running: Running { stop, task: Some(task) } }
+        Replica { address, internal_url, running: Running { stop, task: Some(task) } }
     }
 
     /// A caller of the API: one of [`SERVERS`].
     #[track_caller]
     pub(crate) fn api(&self, server: &str) -> Api {
+        self.api_of(&self.internal_url, server)
+    }
+
+    /// The same of another replica.
+    #[track_caller]
+    pub(crate) fn api_at(&self, replica: &Replica, server: &str) -> Api {
+        self.api_of(&replica.internal_url, server)
+    }
+
+    #[track_caller]
+    fn api_of(&self, base: &str, server: &str) -> Api {
         let which = SERVERS.iter().position(|known| *known == server).expect("an MCP server of this world");
-        let base = self.internal_url.clone();
-        Api::new(self.client.clone(), base, self.keys[which].clone(), self.id.base_url().to_owned())
+        let issuer = self.id.base_url().to_owned();
+        Api::new(self.client.clone(), base.to_owned(), self.keys[which].clone(), issuer)
     }
 
     /// What Consentry is configured with and must keep to itself, each with a word for it.

@@ -29,6 +29,39 @@ pub(crate) struct Link {
     pub(crate) url: String,
 }
 
+/// An open stream of events.
+pub(crate) struct Stream {
+    text: String,
+    answer: reqwest::Response,
+}
+
+impl Stream {
+    /// The next block, such as an event or a comment; none at the end.
+    pub(crate) async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                return Some(block);
+            }
+            let chunk = self.answer.chunk().await.expect("the stream lives")?;
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    /// The next event's number, and the elicitation it is about.
+    pub(crate) async fn event(&mut self) -> (i64, Value) {
+        loop {
+            let block = self.block().await.expect("the stream has not ended");
+            let data = block.lines().find_map(|line| line.strip_prefix("data: "));
+            if let Some(data) = data {
+                let data: Value = serde_json::from_str(data).unwrap();
+                return (data["data"]["sequence"].as_i64().unwrap(), data["data"]["elicitation_id"].clone());
+            }
+        }
+    }
+}
+
 impl Answer {
     /// The body, of an answer with this status.
     #[track_caller]
@@ -84,6 +117,17 @@ impl Api {
         let body =
             serde_json::from_str(&text).unwrap_or(if text.is_empty() { Value::Null } else { text.into() });
         Answer { status, headers, body }
+    }
+
+    /// The stream of what happens from now on, or behind an event.
+    pub(crate) async fn stream(&self, last_event_id: Option<&str>) -> Stream {
+        let request = self.client.get(format!("{}/v1/events", self.base)).bearer_auth(&self.key);
+        let request = request.header("accept", "text/event-stream");
+        let request = last_event_id.into_iter().fold(request, |one, id| one.header("last-event-id", id));
+        let mut answer = request.send().await.expect("an answer of the API");
+        assert_eq!(answer.status().as_u16(), 200);
+        let first = answer.chunk().await.expect("the stream lives").expect("a first word");
+        Stream { text: String::from_utf8(first.to_vec()).unwrap(), answer }
     }
 
     /// What a tool asks for: a credential of `provider` for `sub`, for a client of the legacy era that opens URLs.
