@@ -5,11 +5,13 @@
 mod disconnect;
 mod report;
 mod resolve;
+mod revoke;
 
 pub use self::{
     disconnect::{Removed, Revocation, disconnect},
     report::report,
     resolve::{Resolved, Wanted, resolve},
+    revoke::{REVOCATION_CLAIM, Unwanted, revoke},
 };
 use crate::{
     connection::Connection,

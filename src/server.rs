@@ -77,7 +77,7 @@ impl Server {
     pub async fn run(self, shutdown: CancellationToken) -> Ended {
         let Self { app, public, internal, drain, .. } = self;
         tracing::info!(public = %public.address(), internal = %internal.address(), "serving");
-        let sweeping = tokio::spawn(workers::sweep(app.clone()));
+        let working = tokio::spawn(workers::run(app.clone()));
         let (browsers, callers) = (Stop::default(), Stop::default());
         let hard = browsers.hard.clone();
         let callers = Stop { hard: hard.clone(), ..callers };
@@ -96,7 +96,7 @@ impl Server {
         let finished = async {
             let _ = (&mut serving_browsers).await;
             app.tasks.wait().await;
-            let _ = sweeping.await;
+            let _ = working.await;
             // Until here `/readyz` could be asked.
             callers.gently.cancel();
             let _ = serving_callers.await;

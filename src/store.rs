@@ -13,6 +13,7 @@ mod elicitations;
 mod lane;
 mod notices;
 mod open;
+mod revocations;
 mod sessions;
 mod settle;
 mod signals;
@@ -24,6 +25,8 @@ mod wake;
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use self::open::Pools;
 pub(crate) use self::wake::POLL;
 pub use self::{
@@ -31,6 +34,7 @@ pub use self::{
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     open::UrlError,
+    revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
@@ -47,6 +51,8 @@ pub struct Store {
     wake: wake::Wake,
     notices: Option<notices::Notices>,
     journal: Option<Arc<audit::Journal>>,
+    queued: Arc<watch::Sender<()>>,
+    tried: Arc<watch::Sender<()>>,
 }
 
 /// Why the store did not do it. Never holds a value of a row.
@@ -133,6 +139,7 @@ impl Store {
             creation::ALL,
             elicitations::ALL,
             open::ALL,
+            revocations::ALL,
             sessions::ALL,
             settle::ALL,
             signals::ALL,

@@ -1,6 +1,9 @@
-//! What runs without being asked: expiry, and deleting what is old.
+//! What runs without being asked: expiry, telling others what was queued for them, and deleting what is old.
 //!
 //! Nothing depends on it for correctness; a missed round is made good by the next.
+
+mod pump;
+mod revocations;
 
 use std::time::Duration;
 
@@ -15,11 +18,17 @@ use crate::{
 const ROUND: Duration = Duration::from_secs(15);
 /// Rounds between two clean-ups.
 const ROUNDS_PER_PURGE: u32 = 40;
+/// Longer than anything is tried again.
+const LONGEST_QUEUED: Duration = Duration::from_hours(24 * 8);
 /// Elicitations that are closed in one go.
 const BATCH: u32 = 200;
 
-/// Runs until the process drains.
-pub async fn sweep(app: App) {
+/// Everything, until the process drains and what is under way has ended.
+pub async fn run(app: App) {
+    tokio::join!(sweep(app.clone()), revocations::run(app));
+}
+
+async fn sweep(app: App) {
     let mut round: u32 = 0;
     while !app.shutdown.is_cancelled() {
         for result in [satisfy(&app).await, expire(&app).await] {
@@ -77,7 +86,9 @@ pub async fn expire(app: &App) -> Result<(), Refusal> {
 pub async fn purge(app: &App) -> Result<(), Refusal> {
     let now = app.clock.now();
     let lifetimes = &app.settings.lifetimes;
-    app.store.purge(now.minus(lifetimes.history)).await?;
+    let before = now.minus(lifetimes.history);
+    app.store.purge(before).await?;
+    app.store.purge_revocations(before, before.minus(LONGEST_QUEUED)).await?;
     app.store.purge_sessions(now, SessionLife::of(lifetimes).idle_since(now)).await?;
     Ok(())
 }

@@ -8,8 +8,10 @@ use std::{future::Future, time::Duration};
 use crate::{
     app::App,
     connection::{Account, Connection, ConnectionId, NewConnection, Status},
+    credential::Unwanted,
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
     provider::{ProviderError, Tokens},
+    revocation::Hint,
     secret::{Secret, SecretBytes},
     store::{Settled, Settlement, StoreError},
     telemetry::SecurityEvent,
@@ -241,28 +243,24 @@ async fn closed_meanwhile(
     Ok(Some(outcome))
 }
 
-/// Gives back what is not stored, as far as the provider takes it. Not while a connection has the same account, or
-/// may have it: a revocation can end the whole grant.
+/// Gives back what is not stored, as far as the provider takes it.
 pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, account: &Account) {
-    match app.store.account_in_use(&asked.provider, account, &asked.owner).await {
-        Ok(false) => {}
-        Ok(true) => return,
-        Err(error) => {
-            tracing::warn!(elicitation = %asked.id, %error, "a token was not given back");
-            return;
-        }
-    }
-    let Some(provider) = app.providers.get(&asked.provider) else { return };
     let (token, hint) = match &tokens.refresh_token {
-        Some(refresh) => (refresh.clone(), "refresh_token"),
-        None => (tokens.access_token.clone(), "access_token"),
+        Some(refresh) => (refresh, Hint::Refresh),
+        None => (&tokens.access_token, Hint::Access),
     };
-    let providers = app.providers.clone();
-    app.tasks.spawn(async move {
-        if let Err(error) = providers.revoke(&provider, &token, hint).await {
-            tracing::warn!(provider = %provider.id, code = error.code(), "a token could not be given back");
-        }
-    });
+    let unwanted = Unwanted {
+        connection: None,
+        server: &asked.server,
+        owner: &asked.owner,
+        provider: &asked.provider,
+        account_id: account.id.as_deref(),
+        token,
+        hint,
+    };
+    if let Err(error) = unwanted.queue(app).await {
+        tracing::warn!(elicitation = %asked.id, %error, "a token was not given back");
+    }
 }
 
 async fn close_failed(app: &App, asked: &Elicitation, reason: &str) {

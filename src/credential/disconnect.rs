@@ -1,37 +1,37 @@
 //! Disconnecting: local first and final, then the provider is told.
 //!
 //! From the store's commit on nothing hands the credential out, and nothing that was under way brings it back. What
-//! the provider says changes nothing of that.
+//! the provider is to be told is queued in the same commit, so that it is told whatever becomes of this process. What
+//! it says changes nothing of the rest.
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::{
     app::App,
+    clock::Millis,
     connect::Refusal,
     connection::{Connection, ConnectionId},
     elicitation::ServerId,
-    provider::ProviderError,
+    revocation::{Hint, NewRevocation, RevocationId, State},
     secret::Secret,
+    store::StoreError,
     telemetry::SecurityEvent,
     vault::OpenError,
 };
 
-use super::open_access;
+use super::{REVOCATION_CLAIM, Unwanted, open_access, revoke};
 
-/// Tries of one revocation, and the pauses between them.
-const PAUSES: [Duration; 4] =
-    [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(15), Duration::from_mins(1)];
 /// How long a page waits for the provider's word.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often the store is asked when no wake-up comes.
+const POLL: Duration = Duration::from_secs(1);
 
 /// What the provider knows of a disconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
     /// It has confirmed that the access ended.
     Confirmed,
-    /// Not yet; it is tried again while this process lives.
+    /// Not yet; it is tried again for some days.
     Pending,
     /// It has no way to be told.
     Impossible,
@@ -44,17 +44,12 @@ pub enum Revocation {
 pub struct Removed {
     /// What was removed.
     pub connection: Connection,
-    /// Comes when the provider has answered.
-    told: Telling,
+    /// What is queued for the provider.
+    queued: Option<RevocationId>,
 }
 
-#[derive(Debug)]
-enum Telling {
-    No(Revocation),
-    Under(oneshot::Receiver<Revocation>),
-}
-
-/// Removes a connection of an MCP server. `None` when it is not there. The provider is told in a task of its own.
+/// Removes a connection of an MCP server. `None` when it is not there. A running server tells the provider;
+/// [`Removed::revocation`] does it at once.
 ///
 /// # Errors
 /// The store's; then nothing was removed.
@@ -64,88 +59,87 @@ pub async fn disconnect(
     id: ConnectionId,
     reason: &str,
 ) -> Result<Option<Removed>, Refusal> {
-    let (work, server, reason) = (app.clone(), server.clone(), reason.to_owned());
-    // Whoever hangs up after the commit must not keep the provider from being told.
-    let removed = app.to_the_end(async move {
-        let Some(gone) = work.store.disconnect(&server, id, &reason, work.clock.now()).await? else {
-            return Ok(None);
-        };
-        let told = tell(&work, &gone.connection).await;
-        Ok(Some(Removed { connection: gone.connection, told }))
-    });
-    removed.await.unwrap_or(Err(Refusal::Moved))
+    let to_revoke = |connection: &Connection| to_revoke(app, connection);
+    let gone = app.store.disconnect(server, id, reason, to_revoke, app.clock.now()).await?;
+    Ok(gone.map(|gone| Removed { connection: gone.connection, queued: gone.revocation }))
 }
 
 impl Removed {
-    /// Waits a little for the provider's word.
+    /// Sees to it that the provider is told now, and waits a little for its word.
     pub async fn revocation(self, app: &App) -> Revocation {
-        match self.told {
-            Telling::No(revocation) => revocation,
-            Telling::Under(told) => tokio::select! {
-                told = told => told.unwrap_or(Revocation::Pending),
-                () = app.clock.sleep(PATIENCE) => Revocation::Pending,
-            },
+        let Some(id) = self.queued else { return Revocation::Impossible };
+        let work = app.clone();
+        // Whoever hangs up must not cut a request.
+        app.tasks.spawn(async move { now(&work, id).await });
+        let until = app.clock.now().plus(PATIENCE);
+        word(app, id, until).await.unwrap_or_else(|error| {
+            tracing::warn!(revocation = %id, %error, "what became of it could not be read");
+            Revocation::Pending
+        })
+    }
+}
+
+/// Works on it, unless another worker has it.
+async fn now(app: &App, id: RevocationId) {
+    let now = app.clock.now();
+    match app.store.claim_revocation(id, now, now.plus(REVOCATION_CLAIM)).await {
+        Ok(Some(claimed)) => revoke(app, &claimed).await,
+        Ok(None) => {}
+        Err(error) => tracing::warn!(revocation = %id, %error, "it is left to the next round"),
+    }
+}
+
+async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, StoreError> {
+    // Before the first look, or what is stored in between wakes nobody.
+    let mut woken = app.store.revocations_tried();
+    loop {
+        let standing = app.store.revocation_standing(id).await?;
+        match standing.map(|it| (it.state, it.failed)) {
+            Some((State::Confirmed, _)) => return Ok(Revocation::Confirmed),
+            Some((State::Impossible, _)) => return Ok(Revocation::Impossible),
+            Some((State::Shared, _)) => return Ok(Revocation::Shared),
+            Some((State::Due, false)) => {}
+            Some((State::Due, true) | (State::Dead, _)) | None => return Ok(Revocation::Pending),
+        }
+        let now = app.clock.now();
+        if now >= until || app.shutdown.is_cancelled() {
+            return Ok(Revocation::Pending);
+        }
+        tokio::select! {
+            _ = woken.changed() => {}
+            () = app.clock.sleep_until(until.min(now.plus(POLL))) => {}
+            () = app.shutdown.cancelled() => {}
         }
     }
 }
 
-async fn tell(app: &App, connection: &Connection) -> Telling {
-    let Connection { provider, account, owner, .. } = connection;
-    match app.store.account_in_use(provider, account, owner).await {
-        Ok(false) => {}
-        Ok(true) => return Telling::No(Revocation::Shared),
-        Err(error) => {
-            // Removed it is; what else uses the account is not known, so that nothing is ended there.
-            tracing::error!(connection = %connection.id, %error, "a revocation was not tried");
-            return Telling::No(Revocation::Shared);
-        }
-    }
-    let Some(provider) = app.providers.get(&connection.provider) else {
-        return Telling::No(Revocation::Impossible);
-    };
-    let (token, hint) = match token(app, connection) {
-        Ok(token) => token,
-        Err(error) => {
-            app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
-            tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
-            return Telling::No(Revocation::Impossible);
-        }
-    };
-    let (tell, told) = oneshot::channel();
-    let app = app.clone();
-    app.tasks.clone().spawn(async move {
-        let mut outcome = Revocation::Pending;
-        for pause in PAUSES {
-            tokio::select! {
-                () = app.clock.sleep(pause) => {}
-                () = app.shutdown.cancelled() => break,
-            }
-            match app.providers.revoke(&provider, &token, hint).await {
-                Ok(()) => outcome = Revocation::Confirmed,
-                Err(error @ (ProviderError::Misconfigured { .. } | ProviderError::Policy)) => {
-                    tracing::warn!(provider = %provider.id, code = error.code(), "a revocation is impossible");
-                    outcome = Revocation::Impossible;
-                }
-                Err(error) => {
-                    tracing::warn!(provider = %provider.id, code = error.code(), "a revocation failed");
-                    continue;
-                }
-            }
-            break;
-        }
-        if tell.send(outcome).is_err() {
-            tracing::debug!(?outcome, "nobody waits for a revocation any more");
-        }
+/// What the provider is told of a connection that is removed; nothing when it is not configured any more, or the
+/// credential does not open.
+fn to_revoke(app: &App, connection: &Connection) -> Option<NewRevocation> {
+    app.providers.get(&connection.provider)?;
+    let opened = token(app, connection).inspect_err(|error| {
+        app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+        tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
     });
-    Telling::Under(told)
+    let (token, hint) = opened.ok()?;
+    let unwanted = Unwanted {
+        connection: Some(connection.id),
+        server: &connection.server,
+        owner: &connection.owner,
+        provider: &connection.provider,
+        account_id: connection.account.id.as_deref(),
+        token: &token,
+        hint,
+    };
+    Some(unwanted.seal(app))
 }
 
 /// The refresh token where there is one: revoking it ends what was made from it (RFC 7009, section 2.1).
-fn token(app: &App, connection: &Connection) -> Result<(Secret, &'static str), OpenError> {
+fn token(app: &App, connection: &Connection) -> Result<(Secret, Hint), OpenError> {
     let Some(sealed) = &connection.refresh else {
-        return Ok((open_access(&app.vault, connection)?.token, "access_token"));
+        return Ok((open_access(&app.vault, connection)?.token, Hint::Access));
     };
     let token =
         app.vault.open(&connection.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)?;
-    Ok((token, "refresh_token"))
+    Ok((token, Hint::Refresh))
 }

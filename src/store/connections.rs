@@ -14,6 +14,7 @@ use crate::{
     clock::Millis,
     connection::{Account, Connection, ConnectionId},
     elicitation::{Elicitation, ProviderId, ServerId},
+    revocation::{NewRevocation, RevocationId},
     scope::Scopes,
     signal::Kind,
     subject::Subject,
@@ -149,8 +150,10 @@ pub struct ConnectionFilter<'a> {
 /// What a disconnect did.
 #[derive(Clone, Debug)]
 pub struct Disconnected {
-    /// What was removed, with its sealed tokens, to be revoked.
+    /// What was removed.
     pub connection: Connection,
+    /// What was queued for the provider.
+    pub revocation: Option<RevocationId>,
     /// How many open elicitations were cancelled with it.
     pub cancelled: usize,
 }
@@ -234,13 +237,13 @@ impl Store {
     pub async fn account_in_use(
         &self,
         provider: &ProviderId,
-        account: &Account,
+        account_id: Option<&str>,
         owner: &Subject,
     ) -> Result<bool, StoreError> {
         let found: i64 = read!(self, OF_ACCOUNT, |sql, pool| {
             sqlx::query_scalar(sql)
                 .bind(provider.as_str())
-                .bind(&account.id)
+                .bind(account_id)
                 .bind(&owner.issuer)
                 .bind(&owner.sub)
                 .fetch_one(pool)
@@ -285,7 +288,8 @@ impl Store {
     }
 
     /// Removes a connection: from this commit on nothing hands it out, and what was open for the same server,
-    /// subject and provider is cancelled. `None` when it is not there.
+    /// subject and provider is cancelled. `to_revoke` seals what the provider is to be told for a row of its own; it is
+    /// queued in the same transaction, so that no crash loses it. `None` when there is no such connection.
     ///
     /// # Errors
     /// When the store is unavailable.
@@ -294,6 +298,7 @@ impl Store {
         server: &ServerId,
         id: ConnectionId,
         reason: &str,
+        to_revoke: impl FnOnce(&Connection) -> Option<NewRevocation>,
         now: Millis,
     ) -> Result<Option<Disconnected>, StoreError> {
         let mut tx = self.begin_tx().await?;
@@ -302,6 +307,10 @@ impl Store {
         });
         let Some(row) = row else { return Ok(None) };
         let connection = Connection::try_from(row)?;
+        let revocation = to_revoke(&connection);
+        if let Some(revocation) = &revocation {
+            tx.queue_revocation(revocation, now).await?;
+        }
         let cancelled = tx.cancel_open(&connection, now).await?;
         for elicitation in &cancelled {
             tx.end_attempts(elicitation.id, now).await?;
@@ -315,7 +324,9 @@ impl Store {
         }
         tx.commit().await?;
         self.announce(std::slice::from_ref(&connection.server));
-        Ok(Some(Disconnected { connection, cancelled: cancelled.len() }))
+        self.announce_revocations();
+        let revocation = revocation.map(|queued| queued.id);
+        Ok(Some(Disconnected { connection, cancelled: cancelled.len(), revocation }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opens the database, creates and migrates it, and refuses a schema that is not ours.
 
-use std::{path::Path, str::FromStr, time::Duration};
+use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use sqlx::{
     PgPool, SqlitePool,
@@ -80,7 +80,16 @@ impl Store {
             Engine::Postgres => open_postgres(url, connections).await?,
         };
         let (lane, notices) = beside.unzip();
-        Ok(Self { pools, lane, random: Random, wake: Wake::default(), notices, journal: None })
+        Ok(Self {
+            pools,
+            lane,
+            random: Random,
+            wake: Wake::default(),
+            notices,
+            queued: Arc::default(),
+            tried: Arc::default(),
+            journal: None,
+        })
     }
 
     /// Brings the schema up to date. Safe to run from several processes at once.

@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Every metric, in the order of the registry.
-pub const METRICS: [Metric; 12] = [
+pub const METRICS: [Metric; 13] = [
     Metric {
         name: "build",
         kind: "info",
@@ -95,6 +95,14 @@ pub const METRICS: [Metric; 12] = [
         labels: &["result"],
         help: "Credentials that MCP servers asked for",
         values: "`result`: `ready` (handed out), `missing` (the user is asked), `failed`.",
+    },
+    Metric {
+        name: "revocations",
+        kind: "counter",
+        labels: &["provider", "state"],
+        help: "Tries to tell third parties that a token is no longer wanted",
+        values: "`provider`: its id. `state`: `confirmed`; `due` (it is tried again); `shared` (not told, another \
+                 connection has the same account); `impossible` (it has no way to be told); `dead` (given up).",
     },
     Metric {
         name: "outbound_requests",

@@ -16,6 +16,7 @@ use crate::{
     elicitation::{Outcome, ProviderId, State},
     outbound::OutboundError,
     provider::{Class, ProviderError},
+    revocation,
     store::StoreError,
 };
 
@@ -79,6 +80,7 @@ struct Inner {
     refreshes: Counters<2>,
     providers_paused: Family<Labels<1>, Gauge>,
     lookups: Counters<1>,
+    revocations: Counters<2>,
     outbound: Counters<1>,
     store_errors: Counters<1>,
     security_events: Counters<1>,
@@ -104,6 +106,7 @@ impl Metrics {
             refreshes,
             paused,
             lookups,
+            revocations,
             outbound,
             store,
         ] = &METRICS;
@@ -124,6 +127,7 @@ impl Metrics {
             refreshes: Family::default(),
             providers_paused: Family::default(),
             lookups: family(&mut registry, lookups, &["ready", "missing", "failed"]),
+            revocations: Family::default(),
             outbound: family(&mut registry, outbound, &["answered"]),
             store_errors: family(&mut registry, store, &["unavailable", "corrupt", "refused"]),
             security_events: family(
@@ -136,6 +140,7 @@ impl Metrics {
         register(&mut registry, exchanges, inner.exchanges.clone());
         register(&mut registry, refreshes, inner.refreshes.clone());
         register(&mut registry, paused, inner.providers_paused.clone());
+        register(&mut registry, revocations, inner.revocations.clone());
         Self(Arc::new(Inner { registry, ..inner }))
     }
 
@@ -147,6 +152,9 @@ impl Metrics {
                 drop(self.0.refreshes.get_or_create(&by_provider(provider, result)));
             }
             self.provider_paused(provider, false);
+            for state in revocation::State::ALL {
+                drop(self.0.revocations.get_or_create(&by_state(provider, state)));
+            }
         }
     }
 
@@ -187,6 +195,11 @@ impl Metrics {
     pub fn provider_paused(&self, provider: &ProviderId, paused: bool) {
         let label = [("provider", provider.to_string())];
         self.0.providers_paused.get_or_create(&label).set(i64::from(paused));
+    }
+
+    /// Counts a try of a revocation by what it led to.
+    pub fn revocation(&self, provider: &ProviderId, state: revocation::State) {
+        self.0.revocations.get_or_create(&by_state(provider, state)).inc();
     }
 
     /// Counts a credential that was asked for.
@@ -260,6 +273,10 @@ fn count(family: &Counters<1>, label: &'static str, value: &str, number: u64) {
 
 fn by_provider(provider: &ProviderId, result: &str) -> Labels<2> {
     [("provider", provider.to_string()), ("result", result.to_owned())]
+}
+
+fn by_state(provider: &ProviderId, state: revocation::State) -> Labels<2> {
+    [("provider", provider.to_string()), ("state", state.as_str().to_owned())]
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod elicitations;
 mod given;
 mod races;
 mod raw;
+mod revocations;
 mod schema;
 mod sessions;
 mod settle;
@@ -42,6 +43,7 @@ async fn every_statement_runs(engine: Engine) {
     connections::every(&db).await;
     settle::every(&db).await;
     signals::every(&db).await;
+    revocations::every(&db).await;
     sessions::every(&db).await;
     sweep::every(&db).await;
     raw::empty(&db).await;

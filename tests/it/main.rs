@@ -17,6 +17,7 @@ mod model;
 mod operator;
 mod peers;
 mod replicas;
+mod revocations;
 mod rows;
 mod tidy;
 mod world;

@@ -89,7 +89,11 @@ async fn moves_are_recorded_with_what_they_change(db: Database) {
     assert!(db.store.close(&cancelled, State::Cancelled, "cancelled_by_server", NOW).await.unwrap());
     db.store.refused(&files(), connection.id, 2, "unauthorized", NOW).await.unwrap().unwrap();
     let open = db.store.given_elicitation(&asked_by("5")).await;
-    db.store.disconnect(&files(), connection.id, "disconnected_by_user", NOW).await.unwrap().unwrap();
+    db.store
+        .disconnect(&files(), connection.id, "disconnected_by_user", |_| None, NOW)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(
         told(&db).await,
         [
@@ -303,7 +307,7 @@ async fn r117_a_row_holds_no_token_and_no_label(db: Database) {
     let db = afresh(db).await;
     let connection = db.store.given_connection("octocat").await;
     db.store.refused(&files(), connection.id, 1, "Bearer sealed access 1", NOW).await.unwrap().unwrap();
-    db.store.disconnect(&files(), connection.id, "Octocat label", NOW).await.unwrap().unwrap();
+    db.store.disconnect(&files(), connection.id, "Octocat label", |_| None, NOW).await.unwrap().unwrap();
     for row in rows(&db).await {
         let text = format!("{row:?}");
         for canary in ["sealed", "octocat", "label", "alice", "id.example", "session-1", "Some Client"] {

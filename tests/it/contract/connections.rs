@@ -107,11 +107,14 @@ async fn a_list_is_paged_by_id(db: Database) {
 async fn disconnecting_is_told_once(db: Database) {
     let connection = db.store.given_connection("octocat").await;
     let before = db.store.signal_head(&files()).await.unwrap();
-    let removed = db.store.disconnect(&files(), connection.id, "by_user", after(1)).await.unwrap().unwrap();
+    let removed =
+        db.store.disconnect(&files(), connection.id, "by_user", |_| None, after(1)).await.unwrap().unwrap();
     assert_eq!((removed.connection.id, removed.cancelled), (connection.id, 0));
     assert_eq!(removed.connection.access.as_bytes(), connection.access.as_bytes(), "to be revoked");
     assert!(db.store.connection_for(&files(), &alice(), &github()).await.unwrap().is_none());
-    assert!(db.store.disconnect(&files(), connection.id, "by_user", after(1)).await.unwrap().is_none());
+    assert!(
+        db.store.disconnect(&files(), connection.id, "by_user", |_| None, after(1)).await.unwrap().is_none()
+    );
     let signals = db.store.signals_after(&files(), before, 9).await.unwrap();
     assert_eq!(signals.len(), 1);
     assert_eq!((signals[0].kind, signals[0].connection), (Kind::ConnectionDeleted, Some(connection.id)));
@@ -120,7 +123,7 @@ async fn disconnecting_is_told_once(db: Database) {
 
 async fn r109_another_tenant_disconnects_nothing(db: Database) {
     let connection = db.store.given_connection("octocat").await;
-    assert!(db.store.disconnect(&notes(), connection.id, "by_user", NOW).await.unwrap().is_none());
+    assert!(db.store.disconnect(&notes(), connection.id, "by_user", |_| None, NOW).await.unwrap().is_none());
     assert!(db.store.connection(&files(), connection.id).await.unwrap().is_some());
     assert!(db.store.told(&notes()).await.is_empty());
 }
@@ -140,7 +143,8 @@ async fn disconnecting_cancels_what_is_open_for_the_same_account_of_the_same_per
     for other in &left_alone {
         others.push(db.store.given_elicitation(other).await);
     }
-    let removed = db.store.disconnect(&files(), connection.id, "by_user", after(1)).await.unwrap().unwrap();
+    let removed =
+        db.store.disconnect(&files(), connection.id, "by_user", |_| None, after(1)).await.unwrap().unwrap();
     assert_eq!(removed.cancelled, 2);
     for cancelled in [&pending, &under_way] {
         let cancelled = db.store.again(cancelled).await;
@@ -167,7 +171,9 @@ async fn r84_a_claimed_attempt_does_not_bring_it_back(db: Database) {
     let connection = db.store.given_connection("octocat").await;
     let asked = db.store.given_elicitation(&asked()).await;
     let claimed = db.store.given_claimed(&asked, NOW).await;
-    assert!(db.store.disconnect(&files(), connection.id, "by_user", after(1)).await.unwrap().is_some());
+    assert!(
+        db.store.disconnect(&files(), connection.id, "by_user", |_| None, after(1)).await.unwrap().is_some()
+    );
     let over = Some((connection.id, connection.generation));
     let settled =
         db.store.settle(&settling(&claimed, credential("octocat", 2), over), after(2)).await.unwrap();
@@ -185,7 +191,8 @@ async fn r84_nor_does_one_that_finishes_past_the_expiry(db: Database) {
     let last = asked.expires_at.minus(Duration::from_secs(1));
     let claimed = db.store.given_claimed(&asked, last).await;
     let past = asked.expires_at.plus(Duration::from_secs(10));
-    let removed = db.store.disconnect(&files(), connection.id, "by_user", past).await.unwrap().unwrap();
+    let removed =
+        db.store.disconnect(&files(), connection.id, "by_user", |_| None, past).await.unwrap().unwrap();
     assert_eq!(removed.cancelled, 1);
     let settled = db.store.settle(&settling(&claimed, credential("octocat", 1), None), past).await.unwrap();
     assert!(matches!(settled, Settled::ClosedMeanwhile), "{settled:?}");
@@ -194,7 +201,7 @@ async fn r84_nor_does_one_that_finishes_past_the_expiry(db: Database) {
 
 async fn a_connection_made_afterwards_has_a_new_id(db: Database) {
     let first = db.store.given_connection("octocat").await;
-    assert!(db.store.disconnect(&files(), first.id, "by_user", NOW).await.unwrap().is_some());
+    assert!(db.store.disconnect(&files(), first.id, "by_user", |_| None, NOW).await.unwrap().is_some());
     let second = db.store.given_connection("octocat").await;
     assert_ne!(first.id, second.id);
     assert_eq!(second.grant, 1);
@@ -230,7 +237,7 @@ async fn what_is_handed_out_is_what_is_stored(db: Database) {
         (mine.granted.to_text(), mine.asked.to_text())
     );
     assert_eq!(found.access_expires_at, mine.access_expires_at);
-    assert!(db.store.disconnect(&files(), mine.id, "by_user", NOW).await.unwrap().is_some());
+    assert!(db.store.disconnect(&files(), mine.id, "by_user", |_| None, NOW).await.unwrap().is_some());
     let found = db.store.connection_to_hand_out(&files(), &alice(), &github()).await.unwrap();
     assert!(found.is_none(), "from the commit on nothing hands it out");
 }
@@ -260,9 +267,9 @@ async fn two_people_may_share_an_account(db: Database) {
     connect(&db, NewElicitation { owner: bob(), ..asked() }, "hubot").await;
     let gitlab = "gitlab".parse().unwrap();
     connect(&db, NewElicitation { provider: gitlab, ..asked() }, "octocat").await;
-    assert!(db.store.disconnect(&mine.server, mine.id, "x", NOW).await.unwrap().is_some());
+    assert!(db.store.disconnect(&mine.server, mine.id, "x", |_| None, NOW).await.unwrap().is_some());
     let in_use = async |account: &Account, owner| {
-        db.store.account_in_use(&mine.provider, account, &owner).await.unwrap()
+        db.store.account_in_use(&mine.provider, account.id.as_deref(), &owner).await.unwrap()
     };
     assert!(!in_use(&mine.account, alice()).await, "another account, and another provider's");
     assert!(!in_use(&Account::default(), alice()).await);

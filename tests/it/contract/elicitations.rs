@@ -269,7 +269,7 @@ async fn a_satisfying_connection_completes_it(db: Database) {
     assert!(db.store.satisfy(&asked_first, grant, NOW).await.unwrap());
     assert_eq!(db.store.again(&asked_first).await.reason.as_deref(), Some("satisfied"));
     let asked_later = db.store.given_elicitation(&asked()).await;
-    assert!(db.store.disconnect(&files(), connection.id, "by_user", NOW).await.unwrap().is_some());
+    assert!(db.store.disconnect(&files(), connection.id, "by_user", |_| None, NOW).await.unwrap().is_some());
     assert!(!db.store.satisfy(&asked_later, grant, NOW).await.unwrap());
     assert_eq!(db.store.again(&asked_later).await.stored, State::Cancelled);
 }

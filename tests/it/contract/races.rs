@@ -283,7 +283,7 @@ async fn r84_disconnecting_wins_over_a_settlement_under_way(db: Database) {
         let claimed = db.store.given_claimed(&asked, NOW).await;
         let mut racers = Racers::new(3);
         racers.add(with!(db.store, |store| {
-            store.disconnect(&files(), connection.id, "by_user", NOW).await.unwrap().is_some()
+            store.disconnect(&files(), connection.id, "by_user", |_| None, NOW).await.unwrap().is_some()
         }));
         racers.add(with!(replica, |store| matches!(
             settle(&store, &claimed, "octocat", over, NOW).await,

@@ -1,0 +1,137 @@
+//! Telling providers that a token is no longer wanted, from the outbox: tried until the provider has understood.
+//!
+//! What it must never do: send a token while another connection has the same account. The provider may end the whole
+//! grant of our client with it.
+
+use std::time::Duration;
+
+use crate::{
+    app::App,
+    connection::ConnectionId,
+    elicitation::{ProviderId, ServerId},
+    ladder,
+    provider::ProviderError,
+    revocation::{Hint, NewRevocation, Revocation, RevocationId, State, place},
+    secret::Secret,
+    store::StoreError,
+    subject::Subject,
+    telemetry::SecurityEvent,
+};
+
+/// How long a process has for one try; longer than any request.
+pub const REVOCATION_CLAIM: Duration = Duration::from_mins(3);
+
+/// A token that nobody is to use any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwanted<'a> {
+    /// The connection that it was of; none when it never became one's.
+    pub connection: Option<ConnectionId>,
+    /// The tenant.
+    pub server: &'a ServerId,
+    /// Whose it is.
+    pub owner: &'a Subject,
+    /// Who gave it.
+    pub provider: &'a ProviderId,
+    /// The account there, where it is known.
+    pub account_id: Option<&'a str>,
+    /// The token.
+    pub token: &'a Secret,
+    /// Which of the two.
+    pub hint: Hint,
+}
+
+impl Unwanted<'_> {
+    /// Sealed for a row of its own, to be queued with the change that it follows from.
+    pub fn seal(&self, app: &App) -> NewRevocation {
+        let id = RevocationId(app.random.row_id(app.clock.now()));
+        let cell = place(id, self.server, self.owner, self.provider);
+        NewRevocation {
+            id,
+            connection: self.connection,
+            server: self.server.clone(),
+            owner: self.owner.clone(),
+            provider: self.provider.clone(),
+            account_id: self.account_id.map(str::to_owned),
+            hint: self.hint,
+            token: app.vault.seal(&cell, self.token.expose().as_bytes()),
+        }
+    }
+
+    /// Queues it by itself.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn queue(&self, app: &App) -> Result<(), StoreError> {
+        app.store.queue_revocation(&self.seal(app), app.clock.now()).await
+    }
+}
+
+/// Works on a revocation that was claimed: tells the provider, or puts it off. What became of it is stored.
+pub async fn revoke(app: &App, claimed: &Revocation) {
+    let result = try_once(app, claimed).await;
+    let (id, provider) = (claimed.queued.id, &claimed.queued.provider);
+    let stored = match result {
+        Ok((state, error)) => {
+            app.metrics.revocation(provider, state);
+            app.store.end_revocation(id, state, error, app.clock.now()).await
+        }
+        Err(Later { code, asked }) => {
+            tracing::warn!(revocation = %id, %provider, code, tries = claimed.tries, "a revocation failed");
+            let now = app.clock.now();
+            match ladder::pause(claimed.tries, asked, app.random) {
+                Some(pause) => {
+                    app.metrics.revocation(provider, State::Due);
+                    app.store.put_revocation_off(claimed, now.plus(pause), code).await
+                }
+                None => {
+                    tracing::error!(revocation = %id, %provider, code, "a revocation is given up");
+                    app.metrics.revocation(provider, State::Dead);
+                    app.store.end_revocation(id, State::Dead, Some(code), now).await
+                }
+            }
+        }
+    };
+    if let Err(error) = stored {
+        // The claim ends by itself, and then it is tried again.
+        tracing::warn!(revocation = %id, %error, "what became of a revocation could not be stored");
+    }
+}
+
+/// Why it is tried again.
+struct Later {
+    code: &'static str,
+    asked: Option<Duration>,
+}
+
+impl Later {
+    fn because(code: &'static str) -> Self {
+        Self { code, asked: None }
+    }
+}
+
+async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'static str>), Later> {
+    let queued = &claimed.queued;
+    let shared =
+        app.store.account_in_use(&queued.provider, queued.account_id.as_deref(), &queued.owner).await;
+    if shared.map_err(|_| Later::because("store_unavailable"))? {
+        return Ok((State::Shared, None));
+    }
+    let provider =
+        app.providers.get(&queued.provider).ok_or_else(|| Later::because("provider_not_configured"))?;
+    let cell = place(queued.id, &queued.server, &queued.owner, &queued.provider);
+    let opened = app.vault.open(&cell, &queued.token).ok().and_then(|plain| plain.into_secret());
+    let token = opened.ok_or_else(|| {
+        app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+        Later::because("sealed_value_unreadable")
+    })?;
+    match app.providers.revoke(&provider, &token, queued.hint.as_str()).await {
+        Ok(()) => Ok((State::Confirmed, None)),
+        Err(ProviderError::Misconfigured { code }) if code == "no_revocation_endpoint" => {
+            Ok((State::Impossible, Some("no_revocation_endpoint")))
+        }
+        Err(ProviderError::Unreachable { retry_after, .. }) => {
+            Err(Later { code: "provider_unreachable", asked: retry_after })
+        }
+        Err(error) => Err(Later::because(error.code())),
+    }
+}
