@@ -25,7 +25,8 @@ pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// assert_eq!(error.elicitations(), Some(vec![ask]));
 /// # Ok::<(), url::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message} ({code})")]
 #[non_exhaustive]
 pub struct RpcError {
     /// What kind of error.
@@ -33,7 +34,7 @@ pub struct RpcError {
     /// One sentence.
     pub message: String,
     /// What the code prescribes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub data: Option<Value>,
 }
 
@@ -62,6 +63,21 @@ impl RpcError {
     pub fn url_elicitation_required(message: impl Into<String>, elicitations: &[UrlRequest]) -> Self {
         let data = json!({ "elicitations": elicitations });
         Self { code: URL_ELICITATION_REQUIRED, message: message.into(), data: Some(data) }
+    }
+
+    /// What a `-32021` asks for; `None` for any other code, or when it asks for something else than elicitation.
+    ///
+    /// ```
+    /// use consentry_elicitation::{Capability, RpcError};
+    ///
+    /// let error = RpcError::missing_capability("This needs a form.", Capability::FORM);
+    /// assert_eq!(error.required_capability(), Some(Capability::FORM));
+    /// assert_eq!(RpcError::internal("m").required_capability(), None);
+    /// ```
+    #[must_use]
+    pub fn required_capability(&self) -> Option<Capability> {
+        let data = self.data.as_ref().filter(|_| self.code == MISSING_CAPABILITY)?;
+        Capability::declared(Some(data.get("requiredCapabilities")?.get("elicitation")?)).ok()
     }
 
     /// The links of a `-32042`; `None` for any other code, or when they cannot be read.

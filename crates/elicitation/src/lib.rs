@@ -22,6 +22,7 @@
 
 mod capability;
 mod completion;
+mod declared;
 mod error;
 pub mod form;
 pub mod inspect;
@@ -38,11 +39,12 @@ mod version;
 
 pub use capability::{Capability, InvalidCapability};
 pub use completion::{COMPLETE_METHOD, ElicitationComplete};
+pub use declared::{CAPABILITIES_KEY, VERSION_KEY};
 pub use error::{INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RpcError, URL_ELICITATION_REQUIRED};
 pub use form::{Form, InvalidForm};
 pub use inspect::{InvalidLink, Link, Warning};
 pub use model::{Model, Rule, Violation};
-pub use reply::{Ask, Body, Client, Outcome, Prefer, Reply, Turn, choose};
+pub use reply::{Ask, Asks, Body, Client, FormAsk, Outcome, Prefer, Reply, Turn, choose};
 pub use request::{CREATE_METHOD, Concern, ConcernKind, ElicitRequestParams, FormRequest, UrlRequest};
 pub use result::{ElicitAction, ElicitResult, ElicitValue, FormOutcome};
 pub use rounds::{

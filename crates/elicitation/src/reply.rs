@@ -1,18 +1,22 @@
 //! Which answer a client gets, in one place. The declared capability decides what it may be sent, the version only in
-//! which era's words; a client's name decides nothing. No link is ever sent to a client in a way it did not declare,
-//! and nothing of the legacy era (`-32042`, `elicitationId`) in the modern one.
+//! which era's words; a client's name decides nothing. Neither a link nor a form is ever sent to a client that did not
+//! declare it, and nothing of the legacy era (`-32042`, `elicitationId`) in the modern one.
 
 mod ask;
+mod asks;
 mod client;
+mod form;
 mod text;
 
 use serde::{Deserialize, Serialize};
 
 pub use ask::{Ask, keys};
+pub use asks::Asks;
 pub use client::{Client, Prefer};
+pub use form::FormAsk;
 pub use text::Outcome;
 
-use crate::{Capability, ElicitRequestParams, Era, InputRequiredResult, RpcError, ToolResult, UrlRequest};
+use crate::{ElicitRequestParams, Era, INPUT_METHODS, InputRequiredResult, RpcError, ToolResult, UrlRequest};
 
 /// What is to be told to the client now.
 ///
@@ -32,20 +36,20 @@ use crate::{Capability, ElicitRequestParams, Era, InputRequiredResult, RpcError,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Turn<'a> {
-    /// The links are to be opened.
+    /// The links are to be opened, or the form filled in.
     Ask {
         /// Modern era only: what the client is to send back. Ignored in the legacy era.
         request_state: Option<&'a str>,
     },
-    /// The links are out and nothing is known yet: come back without asking again. A client that cannot come back by
+    /// The question is out and nothing is known yet: come back without asking again. A client that cannot come back by
     /// itself gets the text.
     Wait {
         /// What the client is to send back.
         request_state: &'a str,
     },
-    /// No answer after the waiting rounds, or the client failed the request: the links in plain words.
+    /// No answer after the waiting rounds, or the client failed the request: the question in plain words.
     Tell,
-    /// It is over, and there is no connection.
+    /// It is over, and there is no connection or no answer.
     Refused(Outcome),
 }
 
@@ -116,29 +120,67 @@ pub enum Body {
 /// assert_eq!(error.code, -32042);
 /// # Ok::<(), url::ParseError>(())
 /// ```
+///
+/// A form goes the same ways as a link, except that it is asked by request or by round alone: `-32042` is for links.
+///
+/// ```
+/// use consentry_elicitation::form::{Boolean, Form};
+/// use consentry_elicitation::{Body, Capability, Client, FormAsk, FormRequest, ProtocolVersion, Turn, choose};
+///
+/// let form = Form::builder().required("sure", Boolean::new()).build()?;
+/// let ask = FormAsk::new("sure", FormRequest::new("Delete it?", form)?);
+/// let reply = |capability| {
+///     let client = Client::new(ProtocolVersion::V2025_11_25, capability, "tools/call");
+///     choose(&client, &ask, Turn::Ask { request_state: None }).body
+/// };
+/// assert!(matches!(reply(Capability::FORM), Body::ElicitationRequest(_)));
+/// assert!(matches!(reply(Capability::URL), Body::ToolResult(_)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
-pub fn choose(client: &Client, asks: &[Ask], turn: Turn<'_>) -> Reply {
-    let nothing_to_open = asks.is_empty() && matches!(turn, Turn::Ask { .. });
-    if !client.elicitation.url() || nothing_to_open {
+pub fn choose<'a>(client: &Client, asks: impl Into<Asks<'a>>, turn: Turn<'_>) -> Reply {
+    let asks = asks.into();
+    let (declared, question) = match asks {
+        Asks::Links(links) => (client.elicitation.url(), Some(links.iter().map(link).collect::<Vec<_>>())),
+        // What the client's revision has no words for cannot be asked, however it is declared.
+        Asks::Form(ask) => {
+            let request = ask.request.for_version(client.protocol_version).ok();
+            (client.elicitation.form(), request.map(|request| vec![request.into()]))
+        }
+    };
+    let Some(questions) = question.filter(|questions| {
+        // Without a question there is nothing to ask.
+        declared && !(questions.is_empty() && matches!(turn, Turn::Ask { .. }))
+    }) else {
         return in_words(client, asks, turn);
-    }
+    };
+    let retries = client.era() == Era::Modern && INPUT_METHODS.contains(&client.method.as_str());
     match (client.era(), turn) {
-        (Era::Legacy, Turn::Ask { .. }) => request_or_error(client, asks),
-        (Era::Modern, Turn::Ask { request_state }) if client.may_be_asked_again() => {
-            let asked = keys(asks).into_iter().zip(asks).map(|(key, ask)| (key, ask.request().into()));
-            let mut round = InputRequiredResult::asking(asked);
+        (Era::Legacy, Turn::Ask { .. }) => match asks {
+            Asks::Links(links) => request_or_error(client, links),
+            Asks::Form(_) => questions.into_iter().next().map_or_else(
+                || in_words(client, asks, turn),
+                |question| Body::ElicitationRequest(question).into(),
+            ),
+        },
+        (Era::Modern, Turn::Ask { request_state }) if retries => {
+            let mut round = InputRequiredResult::asking(asks.keys().into_iter().zip(questions));
             round.request_state = request_state.map(str::to_owned);
             Body::InputRequired(round).into()
         }
-        (Era::Modern, Turn::Wait { request_state }) if client.may_be_asked_again() => {
+        (Era::Modern, Turn::Wait { request_state }) if retries => {
             Body::InputRequired(InputRequiredResult::waiting(request_state)).into()
         }
         // The capability is there, only this method has no way to use it: `-32021` would be untrue.
         (Era::Modern, Turn::Ask { .. }) if client.method != "tools/call" => {
-            Body::JsonrpcError(RpcError::internal(text::sentence(asks, turn))).into()
+            Body::JsonrpcError(RpcError::internal(sentence(asks, turn))).into()
         }
         _ => in_words(client, asks, turn),
     }
+}
+
+fn link(ask: &Ask) -> ElicitRequestParams {
+    ask.request().into()
 }
 
 /// Legacy, URL mode declared: one link by request, several (or by preference one) by error.
@@ -157,18 +199,28 @@ fn request_or_error(client: &Client, asks: &[Ask]) -> Reply {
     }
 }
 
-/// For a client that is not to be sent a link as such: a tool's text, or an error where there is no tool.
-fn in_words(client: &Client, asks: &[Ask], turn: Turn<'_>) -> Reply {
+/// For a client that is not to be asked as such: a tool's text, or an error where there is no tool.
+fn in_words(client: &Client, asks: Asks<'_>, turn: Turn<'_>) -> Reply {
     if client.method == "tools/call" {
-        let text = text::paragraphs(asks, turn, client.target.as_deref());
+        let text = match asks {
+            Asks::Links(links) => text::paragraphs(links, turn, client.target.as_deref()),
+            Asks::Form(ask) => form::paragraphs(ask, turn),
+        };
         return Body::ToolResult(ToolResult::error(client.era(), text)).into();
     }
-    let sentence = text::sentence(asks, turn);
+    let sentence = sentence(asks, turn);
     match client.era() {
         Era::Modern => Reply {
-            body: Body::JsonrpcError(RpcError::missing_capability(sentence, Capability::URL)),
+            body: Body::JsonrpcError(RpcError::missing_capability(sentence, asks.capability())),
             http_status: Some(400),
         },
         Era::Legacy => Body::JsonrpcError(RpcError::internal(sentence)).into(),
+    }
+}
+
+fn sentence(asks: Asks<'_>, turn: Turn<'_>) -> String {
+    match asks {
+        Asks::Links(links) => text::sentence(links, turn),
+        Asks::Form(ask) => form::sentence(ask, turn),
     }
 }

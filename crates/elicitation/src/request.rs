@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
+pub(crate) use form::has_link;
 pub use form::{Concern, ConcernKind, FormRequest};
 
 use crate::form::{FormFault, InvalidForm};

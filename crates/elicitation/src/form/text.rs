@@ -97,7 +97,7 @@ impl Text {
         }
     }
 
-    pub(super) fn judge(&self, text: &str) -> Result<(), AnswerFault> {
+    pub(crate) fn judge(&self, text: &str) -> Result<(), AnswerFault> {
         let length = text.chars().count() as u64;
         if self.min_length.is_some_and(|least| length < least) {
             return Err(AnswerFault::TooShort);

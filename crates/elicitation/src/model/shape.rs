@@ -3,11 +3,14 @@
 use serde_json::Value;
 
 use super::{Rule, Violation};
+use crate::form::escaped;
 
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Text,
     Number,
+    Count,
+    Fraction,
     Bool,
     Object,
     List,
@@ -18,6 +21,8 @@ impl Kind {
         match self {
             Self::Text => value.is_string(),
             Self::Number => value.is_i64() || value.is_u64(),
+            Self::Count => value.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
+            Self::Fraction => value.is_number(),
             Self::Bool => value.is_boolean(),
             Self::Object => value.is_object(),
             Self::List => value.is_array(),
@@ -49,6 +54,39 @@ impl<'a> At<'a> {
     pub(super) fn broken(&mut self, field: &str, rule: Rule) {
         let at = if field.is_empty() { self.path.clone() } else { self.below(field) };
         self.found.push(Violation { rule, at });
+    }
+
+    /// Notes a violation at a place that a pointer names from here.
+    pub(super) fn broken_below(&mut self, pointer: &str, rule: Rule) {
+        self.found.push(Violation { rule, at: format!("{}{pointer}", self.path) });
+    }
+
+    pub(super) fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// Is nothing wrong so far, here and below?
+    pub(super) fn is_clean(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    pub(super) fn is_empty_object(&self, field: &str) -> bool {
+        self.value.get(field).and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
+    }
+
+    /// The texts of a list that must be there, all of them different.
+    pub(super) fn texts(&mut self, field: &str) -> Vec<&'a str> {
+        let list = self.required(field, Kind::List).and_then(Value::as_array);
+        let mut texts = Vec::new();
+        for (place, item) in list.into_iter().flatten().enumerate() {
+            let at = format!("{}/{place}", self.below(field));
+            match item.as_str() {
+                None => self.found.push(Violation { rule: Rule::Wrong, at }),
+                Some(text) if texts.contains(&text) => self.found.push(Violation { rule: Rule::Twice, at }),
+                Some(text) => texts.push(text),
+            }
+        }
+        texts
     }
 
     pub(super) fn has(&self, field: &str) -> bool {
@@ -135,9 +173,4 @@ impl<'a> At<'a> {
     fn below(&self, field: &str) -> String {
         format!("{}/{}", self.path, escaped(field))
     }
-}
-
-/// RFC 6901, section 3.
-fn escaped(token: &str) -> String {
-    token.replace('~', "~0").replace('/', "~1")
 }

@@ -1,7 +1,4 @@
 //! Form mode: what a form may say, what it must not ask, and how answers are judged.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod arbitrary;
 
 use consentry_elicitation::form::{
     AnswerFault, Boolean, Choice, Choices, Form, FormFault, Format, Integer, Number, Text, Values,
@@ -377,7 +374,7 @@ fn each_revision_is_told_what_it_knows() {
 
 proptest! {
     #[test]
-    fn a_form_that_is_written_reads_back(form in arbitrary::forms()) {
+    fn a_form_that_is_written_reads_back(form in super::arbitrary::forms()) {
         let text = serde_json::to_string(&form).unwrap();
         prop_assert_eq!(&serde_json::from_str::<Form>(&text).unwrap(), &form, "{}", text);
         for version in [ProtocolVersion::V2025_06_18, ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28] {
@@ -388,7 +385,7 @@ proptest! {
     }
 
     #[test]
-    fn defaults_are_answers(form in arbitrary::forms()) {
+    fn defaults_are_answers(form in super::arbitrary::forms()) {
         let defaults: Values =
             form.fields().filter_map(|(name, field)| Some((name.to_owned(), field.default()?))).collect();
         let judged = form.answers(&defaults);

@@ -1,8 +1,10 @@
-//! Forms at random: every kind of field with everything that it can have, and names and words of any kind.
+//! What a client may be, what it may be told, and forms at random: every kind of field with everything that it can have,
+//! and names and words of any kind.
 
 use consentry_elicitation::form::{
     Boolean, Choice, Choices, Field, Form, FormBuilder, Format, Integer, Number, Text,
 };
+use consentry_elicitation::{Capability, Client, FormAsk, FormRequest, Outcome, Prefer, Turn};
 use proptest::prelude::*;
 
 fn words() -> impl Strategy<Value = Option<String>> {
@@ -125,5 +127,50 @@ pub(crate) fn forms() -> impl Strategy<Value = Form> {
             if required { form.required(name, field) } else { form.optional(name, field) }
         };
         fields.into_iter().enumerate().fold(Form::builder(), add).build().unwrap()
+    })
+}
+
+pub(crate) fn clients() -> impl Strategy<Value = Client> {
+    let versions = ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-27", "2026-07-28", "2027-03-01"];
+    let capabilities = [Capability::NONE, Capability::FORM, Capability::URL, Capability::BOTH];
+    let methods = ["tools/call", "prompts/get", "resources/read", "completion/complete", "tools/list", ""];
+    (
+        prop::sample::select(versions.to_vec()),
+        prop::sample::select(capabilities.to_vec()),
+        prop::sample::select(methods.to_vec()),
+        prop::bool::ANY,
+        prop::option::of("[a-z_]{1,12}"),
+    )
+        .prop_map(|(version, capability, method, error, target)| {
+            let client = Client::new(version.parse().unwrap(), capability, method);
+            let client = client.prefer(if error { Prefer::Error } else { Prefer::Request });
+            match target {
+                Some(target) => client.target(target),
+                None => client,
+            }
+        })
+}
+
+pub(crate) fn turns() -> impl Strategy<Value = Turn<'static>> {
+    prop::sample::select(
+        [
+            Turn::Ask { request_state: None },
+            Turn::Ask { request_state: Some("v1.sealed") },
+            Turn::Wait { request_state: "v1.sealed" },
+            Turn::Tell,
+            Turn::Refused(Outcome::Declined),
+            Turn::Refused(Outcome::Cancelled),
+            Turn::Refused(Outcome::Expired),
+            Turn::Refused(Outcome::Failed),
+        ]
+        .to_vec(),
+    )
+}
+
+/// A form that asks for no secret and holds no link, whatever its names and words happen to say.
+pub(crate) fn form_asks() -> impl Strategy<Value = FormAsk> {
+    ("[a-z]{1,5}", forms()).prop_filter_map("a form that must not be sent", |(key, form)| {
+        let request = FormRequest::new("Which one is it?", form).ok()?;
+        request.concerns().is_empty().then(|| FormAsk::new(key, request))
     })
 }

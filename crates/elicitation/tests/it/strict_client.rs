@@ -1,33 +1,11 @@
 //! The strict client against every reply that can be chosen, and against what servers in the field get wrong.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use super::arbitrary::{clients, turns};
 use consentry_elicitation::{
-    Ask, Body, Capability, Client, ElicitResult, Model, Outcome, Prefer, ProtocolVersion, Reply, Retry, Rule,
-    Turn, choose,
+    Ask, Body, Capability, Client, ElicitResult, Model, ProtocolVersion, Reply, Retry, Rule, Turn, choose,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-fn clients() -> impl Strategy<Value = Client> {
-    let versions = ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-27", "2026-07-28", "2027-03-01"];
-    let capabilities = [Capability::NONE, Capability::FORM, Capability::URL, Capability::BOTH];
-    let methods = ["tools/call", "prompts/get", "resources/read", "completion/complete", "tools/list", ""];
-    (
-        prop::sample::select(versions.to_vec()),
-        prop::sample::select(capabilities.to_vec()),
-        prop::sample::select(methods.to_vec()),
-        prop::bool::ANY,
-        prop::option::of("[a-z_]{1,12}"),
-    )
-        .prop_map(|(version, capability, method, error, target)| {
-            let client = Client::new(version.parse().unwrap(), capability, method);
-            let client = client.prefer(if error { Prefer::Error } else { Prefer::Request });
-            match target {
-                Some(target) => client.target(target),
-                None => client,
-            }
-        })
-}
 
 /// Up to eight, with providers that repeat and end in numbers, and words of any kind.
 fn asks() -> impl Strategy<Value = Vec<Ask>> {
@@ -39,22 +17,6 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
         };
         all.into_iter().enumerate().map(ask).collect()
     })
-}
-
-fn turns() -> impl Strategy<Value = Turn<'static>> {
-    prop::sample::select(
-        [
-            Turn::Ask { request_state: None },
-            Turn::Ask { request_state: Some("v1.sealed") },
-            Turn::Wait { request_state: "v1.sealed" },
-            Turn::Tell,
-            Turn::Refused(Outcome::Declined),
-            Turn::Refused(Outcome::Cancelled),
-            Turn::Refused(Outcome::Expired),
-            Turn::Refused(Outcome::Failed),
-        ]
-        .to_vec(),
-    )
 }
 
 proptest! {
@@ -134,7 +96,7 @@ fn the_legacy_faults_are_seen() {
         ("elicitationId", json!(""), Rule::Empty),
         ("elicitationId", Value::Null, Rule::Wrong),
         ("url", json!("a.example"), Rule::InvalidUrl),
-        ("mode", json!("form"), Rule::Wrong),
+        ("mode", json!("voice"), Rule::Wrong),
         ("message", json!(7), Rule::Wrong),
         ("requestedSchema", json!({}), Rule::Unknown),
     ] {

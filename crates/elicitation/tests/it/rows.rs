@@ -1,5 +1,4 @@
 //! Every row of the table by which a reply is chosen, and what each body holds.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use consentry_elicitation::{
     Ask, Capability, Client, Outcome, Prefer, ProtocolVersion, STATE_ONLY_ROUNDS, Turn, choose,
