@@ -14,7 +14,7 @@ use shape::{At, Kind};
 
 use crate::{
     COMPLETE_METHOD, CREATE_METHOD, Capability, Client, Era, INPUT_METHODS, INTERNAL_ERROR, INVALID_PARAMS,
-    MISSING_CAPABILITY, ProtocolVersion, Reply, URL_ELICITATION_REQUIRED,
+    Link, MISSING_CAPABILITY, ProtocolVersion, Reply, URL_ELICITATION_REQUIRED, Warning,
 };
 
 /// A strict client in the middle of one call.
@@ -121,6 +121,12 @@ pub enum Rule {
     /// A form holds a link that is meant to be clicked (E34, a SHOULD).
     #[error("holds a link that is meant to be clicked")]
     Clickable,
+    /// A link with credentials or personal data in it, or one that is a login by itself (E31, E33), as far as can be seen.
+    #[error("holds what looks like a credential or personal data")]
+    Revealing,
+    /// A link without HTTPS that leads to another machine (E35, a SHOULD outside of development).
+    #[error("is not encrypted")]
+    NotHttps,
     /// A request that belongs to no request of the client (E3, E4).
     #[error("belongs to no request of the client")]
     Standalone,
@@ -316,6 +322,20 @@ impl Model {
         if form { self.form_params(at) } else { self.url_params(at) }
     }
 
+    fn judge_url(at: &mut At<'_>, url: &str) {
+        if url::Url::parse(url).is_err() {
+            at.broken("url", Rule::InvalidUrl);
+        }
+        let warnings = Link::parse(url).map(|link| link.warnings()).unwrap_or_default();
+        let revealing = [Warning::UserInfo, Warning::Credentials, Warning::PersonalData];
+        if warnings.iter().any(|warning| revealing.contains(warning)) {
+            at.broken("url", Rule::Revealing);
+        }
+        if warnings.contains(&Warning::NotHttps) {
+            at.broken("url", Rule::NotHttps);
+        }
+    }
+
     fn url_params(&mut self, at: &mut At<'_>) {
         at.only(&["mode", "elicitationId", "url", "message", "_meta"]);
         at.constant("mode", "url");
@@ -323,10 +343,8 @@ impl Model {
             at.broken("mode", Rule::Undeclared);
         }
         at.text("message");
-        if let Some(url) = at.text("url")
-            && url::Url::parse(url).is_err()
-        {
-            at.broken("url", Rule::InvalidUrl);
+        if let Some(url) = at.text("url") {
+            Self::judge_url(at, url);
         }
         match self.era {
             Era::Modern if at.has("elicitationId") => at.broken("elicitationId", Rule::OtherEra),

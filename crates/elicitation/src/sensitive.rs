@@ -169,7 +169,7 @@ const AMBIGUOUS: &[(&[&str], Sensitive, &[&str])] = &[
         Sensitive::Token,
         &[
             "max", "maximum", "min", "minimum", "limit", "count", "number", "budget", "per", "of", "output",
-            "input", "symbol",
+            "input", "symbol", "type", "endpoint",
         ],
     ),
     (

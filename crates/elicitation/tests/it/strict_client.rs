@@ -119,6 +119,23 @@ fn the_legacy_faults_are_seen() {
 }
 
 #[test]
+fn e31_e33_e35_links_that_reveal_something_or_are_not_encrypted_are_seen() {
+    for (url, rule) in [
+        ("https://a.example/connect?elicitationId=550e8400", None),
+        ("http://localhost:8080/connect", None),
+        ("http://a.example/", Some(Rule::NotHttps)),
+        ("https://a.example/?session=abc", Some(Rule::Revealing)),
+        ("https://a.example/?user=alice", Some(Rule::Revealing)),
+        ("https://alice:secret@a.example/", Some(Rule::Revealing)),
+    ] {
+        let params = json!({ "mode": "url", "url": url, "message": "m" });
+        let broken = rules(ProtocolVersion::V2026_07_28, Capability::URL, &round(&params));
+        let at = "/body/inputRequests/connect-a~1b/params/url".to_owned();
+        assert_eq!(broken, rule.map(|rule| (rule, at)).into_iter().collect::<Vec<_>>(), "{url}");
+    }
+}
+
+#[test]
 fn the_modern_faults_are_seen() {
     let modern = |reply: &Value| rules(ProtocolVersion::V2026_07_28, Capability::URL, reply);
     let good = json!({ "mode": "url", "url": "https://a.example/", "message": "m" });
