@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{
     elicitation::{ProviderId, ServerId},
-    scope::Scopes,
+    scope::{Implications, Scopes},
     secret::Secret,
     vault::Key,
 };
@@ -381,6 +381,8 @@ pub struct Provider {
     pub token_endpoint: Option<Url>,
     /// RFC 7009.
     pub revocation_endpoint: Option<Url>,
+    /// Its own way of revoking, in place of RFC 7009.
+    pub revocation: Option<OwnRevocation>,
     /// Who the account is, as OpenID Connect says it.
     pub userinfo_endpoint: Option<Url>,
     /// Our registration there.
@@ -395,6 +397,8 @@ pub struct Provider {
     pub allowed_scopes: Scopes,
     /// What separates scopes in the authorize URL.
     pub scope_separator: char,
+    /// Which scopes it takes for part of others, or for the same.
+    pub scope_implies: Implications,
     /// Plain words for scopes, for the pages.
     pub scope_words: std::collections::BTreeMap<String, String>,
     /// Further authorize parameters; can never replace a core one (R66).
@@ -438,6 +442,64 @@ pub enum ErrorClass {
     Configuration,
     /// Later.
     Transient,
+}
+
+/// A provider's own way of revoking.
+#[derive(Clone, Debug)]
+pub struct OwnRevocation {
+    /// `POST` or `DELETE`.
+    pub method: RevocationMethod,
+    /// Where to, with our client id in its place.
+    pub url: Url,
+    /// How the token is written.
+    pub body: RevocationBody,
+    /// The name of the field that holds the token.
+    pub field: String,
+    /// Which token it wants.
+    pub token: RevocationToken,
+    /// How our client proves itself there; as at the token endpoint when absent.
+    pub client_authentication: Option<ClientAuthentication>,
+    /// Further headers.
+    pub headers: std::collections::BTreeMap<String, String>,
+    /// Statuses that say that the token is not known there: it is revoked.
+    pub gone: Vec<u16>,
+}
+
+/// The method of a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RevocationMethod {
+    /// `POST`.
+    Post,
+    /// `DELETE`.
+    Delete,
+}
+
+/// How a revocation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationBody {
+    /// Form-encoded, as RFC 7009 has it.
+    Form,
+    /// A JSON object.
+    Json,
+}
+
+/// Which token a revocation is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationToken {
+    /// The refresh token where there is one: what was made from it ends with it (RFC 7009, section 2.1).
+    RefreshToken,
+    /// The access token.
+    AccessToken,
+}
+
+impl Provider {
+    /// Whether a revocation needs the access token, also where there is a refresh token.
+    pub fn revokes_by_access_token(&self) -> bool {
+        self.revocation.as_ref().is_some_and(|own| own.token == RevocationToken::AccessToken)
+    }
 }
 
 /// A call that names the account: paths into its JSON answer.

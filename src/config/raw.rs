@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{
+    RevocationBody, RevocationMethod, RevocationToken,
     secret_source::SecretSource,
     units::{Size, Span},
 };
@@ -235,6 +236,7 @@ pub(super) struct Provider {
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
     pub(super) revocation_endpoint: Option<String>,
+    pub(super) revocation: Option<Revocation>,
     pub(super) userinfo_endpoint: Option<String>,
     pub(super) client_id: String,
     pub(super) client_secret: Option<SecretSource>,
@@ -244,6 +246,8 @@ pub(super) struct Provider {
     pub(super) allowed_scopes: Option<Vec<String>>,
     #[serde(default = "space")]
     pub(super) scope_separator: String,
+    #[serde(default)]
+    pub(super) scope_implies: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     pub(super) scope_words: BTreeMap<String, String>,
     #[serde(default)]
@@ -269,6 +273,42 @@ pub(super) struct Provider {
     pub(super) probe: Option<Probe>,
     pub(super) manage_url: Option<String>,
     pub(super) docs_url: Option<String>,
+}
+
+/// The provider's own way of revoking.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Revocation {
+    pub(super) url: String,
+    #[serde(default = "post")]
+    pub(super) method: RevocationMethod,
+    #[serde(default = "form")]
+    pub(super) body: RevocationBody,
+    #[serde(default = "token")]
+    pub(super) field: String,
+    #[serde(default = "refresh_token")]
+    pub(super) token: RevocationToken,
+    pub(super) client_authentication: Option<ClientAuthentication>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) gone: Vec<u16>,
+}
+
+fn post() -> RevocationMethod {
+    RevocationMethod::Post
+}
+
+fn form() -> RevocationBody {
+    RevocationBody::Form
+}
+
+fn token() -> String {
+    "token".to_owned()
+}
+
+fn refresh_token() -> RevocationToken {
+    RevocationToken::RefreshToken
 }
 
 /// What an error code of the token endpoint means at this provider.

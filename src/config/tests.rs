@@ -135,6 +135,12 @@ fn the_example_with_all_of_its_settings_is_good() {
     assert_eq!(settings.mcp_servers[0].providers.len(), 2);
     let acme = settings.providers.iter().find(|provider| provider.id.as_str() == "acme").unwrap();
     assert_eq!(acme.allowed_scopes.to_text(), "read write");
+    let github = settings.providers.iter().find(|provider| provider.id.as_str() == "github").unwrap();
+    let revocation = github.revocation.as_ref().unwrap();
+    assert_eq!(revocation.url.as_str(), "https://api.github.com/applications/Iv1.0123456789abcdef/grant");
+    assert!(github.revokes_by_access_token() && acme.revokes_by_access_token());
+    let granted = Scopes::new(["repo", "admin:org"]).unwrap();
+    assert!(github.scope_implies.cover(&granted, &Scopes::new(["public_repo", "read:org"]).unwrap()));
     assert!(settings.operator.help_url.is_some() && settings.listen.public_tls.is_some());
 }
 
@@ -253,6 +259,22 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
             "probe = { url = \"https://acme.example.com/me\", id = \"id\", label = \"l\", headers = { Authorization = \"canary\" } }",
             "providers[0].probe.headers",
         ),
+        (
+            "[[providers]]",
+            "revocation = { url = \"https://acme.example.com/r\", headers = { Authorization = \"canary\" } }",
+            "providers[0].revocation.headers",
+        ),
+        (
+            "[[providers]]",
+            "revocation = { url = \"https://acme.example.com/r\", gone = [200] }",
+            "providers[0].revocation.gone",
+        ),
+        (
+            "[[providers]]",
+            "revocation = { url = \"http://acme.example.com/canary\" }",
+            "providers[0].revocation.url",
+        ),
+        ("[[providers]]", "scope_implies = { write = [\"can ary\"] }", "providers[0].scope_implies"),
         ("[[providers]]", "colour = \"canary\"", "providers[0].colour"),
     ] {
         assert_eq!(world.refused(&with(section, lines)), [key], "{section} {lines}");

@@ -54,6 +54,8 @@ pub struct Preset {
     pub token_endpoint: Option<Url>,
     /// RFC 7009.
     pub revocation_endpoint: Option<Url>,
+    /// Its own way of revoking, in place of RFC 7009.
+    pub revocation: Option<RevocationPreset>,
     /// OpenID Connect Core, section 5.3.
     pub userinfo_endpoint: Option<Url>,
     /// `client_secret_basic`, `client_secret_post` or `none`.
@@ -65,6 +67,9 @@ pub struct Preset {
     pub allowed_scopes: Option<Vec<String>>,
     /// What separates scopes in the authorize URL; a space by default.
     pub scope_separator: Option<char>,
+    /// Which scopes it takes for part of others, or for the same.
+    #[serde(default)]
+    pub scope_implies: BTreeMap<String, Vec<String>>,
     /// Plain words for scopes.
     #[serde(default)]
     pub scope_words: BTreeMap<String, String>,
@@ -82,6 +87,17 @@ pub struct Preset {
     pub form_post: Option<bool>,
     /// Error codes of the authorization response that mean "the person said no", besides `access_denied`.
     pub cancel_codes: Option<Vec<String>>,
+    /// What error codes of its token endpoint mean: `terminal`, `operator`, `configuration` or `transient`.
+    #[serde(default)]
+    pub error_classes: BTreeMap<String, String>,
+    /// A refresh token that is not used for this long ends, as in `60d`.
+    pub refresh_idle: Option<String>,
+    /// The person's consent ends this long after it was given, as in `90d`.
+    pub consent_lifetime: Option<String>,
+    /// Refreshes and revocations a second that it takes of one client.
+    pub requests_per_second: Option<u32>,
+    /// Refreshes and revocations at the same time that it takes of one client.
+    pub concurrent_requests: Option<u32>,
     /// Who is this account?
     pub probe: Option<ProbePreset>,
     /// Where the person removes our access at the provider.
@@ -92,6 +108,31 @@ pub struct Preset {
     pub verified_on: Option<String>,
     /// How sure that was: `high`, `medium` or `low`.
     pub confidence: Option<String>,
+}
+
+/// See [`crate::config::OwnRevocation`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevocationPreset {
+    /// Where to. `{client_id}` stands for our client id.
+    pub url: String,
+    /// `POST` (default) or `DELETE`.
+    pub method: Option<String>,
+    /// `form` (default) or `json`.
+    pub body: Option<String>,
+    /// The name of the field that holds the token; `token` by default.
+    pub field: Option<String>,
+    /// `refresh_token` (default: where there is one) or `access_token`.
+    pub token: Option<String>,
+    /// As at the token endpoint when absent.
+    #[serde(default, deserialize_with = "client_authentication")]
+    pub client_authentication: Option<ClientAuthentication>,
+    /// Further headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Statuses that say that the token is not known there.
+    #[serde(default)]
+    pub gone: Vec<u16>,
 }
 
 /// See [`crate::config::Probe`].

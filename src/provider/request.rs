@@ -4,13 +4,35 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderValue, Request, header};
+use serde_json::{Map, Value};
 use url::{Url, form_urlencoded};
 use zeroize::Zeroizing;
 
 use crate::{
     config::{ClientAuthentication, Provider},
     provider::error::ProviderError,
+    secret::Secret,
 };
+
+/// A POST of JSON with our client's proof, in members of the same names where it stands in the body.
+///
+/// # Errors
+/// As [`form_post`].
+pub(super) fn json_post(
+    url: &Url,
+    provider: &Provider,
+    authentication: ClientAuthentication,
+    mut members: Map<String, Value>,
+) -> Result<Request<Vec<u8>>, ProviderError> {
+    let proof = proof(provider, authentication)?;
+    if let Proof::Body { secret } = &proof {
+        members.insert("client_id".into(), provider.client_id.clone().into());
+        if let Some(secret) = secret {
+            members.insert("client_secret".into(), secret.expose().into());
+        }
+    }
+    post(url, Value::Object(members).to_string().into_bytes(), "application/json", proof)
+}
 
 /// A POST of `pairs` with our client's proof (RFC 6749, section 2.3.1).
 ///
@@ -24,28 +46,48 @@ pub(super) fn form_post(
 ) -> Result<Request<Vec<u8>>, ProviderError> {
     let mut body = form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(pairs);
-    let mut proof = None;
-    match (authentication, &provider.client_secret) {
-        (ClientAuthentication::None, _) => {
-            body.append_pair("client_id", &provider.client_id);
+    let proof = proof(provider, authentication)?;
+    if let Proof::Body { secret } = &proof {
+        body.append_pair("client_id", &provider.client_id);
+        if let Some(secret) = secret {
+            body.append_pair("client_secret", secret.expose());
         }
-        (ClientAuthentication::Post, Some(secret)) => {
-            body.append_pair("client_id", &provider.client_id).append_pair("client_secret", secret.expose());
-        }
+    }
+    post(url, body.finish().into_bytes(), "application/x-www-form-urlencoded", proof)
+}
+
+/// Where our client's proof stands.
+enum Proof<'a> {
+    Header(HeaderValue),
+    Body { secret: Option<&'a Secret> },
+}
+
+fn proof(provider: &Provider, authentication: ClientAuthentication) -> Result<Proof<'_>, ProviderError> {
+    Ok(match (authentication, &provider.client_secret) {
+        (ClientAuthentication::None, _) => Proof::Body { secret: None },
+        (ClientAuthentication::Post, Some(secret)) => Proof::Body { secret: Some(secret) },
         (ClientAuthentication::Basic, Some(secret)) => {
-            proof = Some(basic(&provider.client_id, secret.expose())?);
+            Proof::Header(basic(&provider.client_id, secret.expose())?)
         }
         (ClientAuthentication::Basic | ClientAuthentication::Post, None) => {
             return Err(ProviderError::misconfigured("client_secret_missing"));
         }
-    }
-    let mut request = Request::new(body.finish().into_bytes());
+    })
+}
+
+fn post(
+    url: &Url,
+    body: Vec<u8>,
+    kind: &'static str,
+    proof: Proof<'_>,
+) -> Result<Request<Vec<u8>>, ProviderError> {
+    let mut request = Request::new(body);
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = url.as_str().parse().map_err(|_| ProviderError::Policy)?;
     let headers = request.headers_mut();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-    if let Some(proof) = proof {
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Proof::Header(proof) = proof {
         headers.insert(header::AUTHORIZATION, proof);
     }
     Ok(request)
@@ -65,7 +107,7 @@ fn basic(id: &str, secret: &str) -> Result<HeaderValue, ProviderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{provider::tests::acme, secret::Secret};
+    use crate::provider::tests::acme;
 
     fn post(
         authentication: ClientAuthentication,

@@ -5,6 +5,7 @@ mod discovery;
 mod exchange;
 mod leaving;
 mod refresh;
+mod revocation;
 
 use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
@@ -36,6 +37,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
         authorization_endpoint: None,
         token_endpoint: None,
         revocation_endpoint: None,
+        revocation: None,
         userinfo_endpoint: None,
         client_id: "client".into(),
         client_secret: Some(Secret::new(CLIENT_SECRET)),
@@ -43,6 +45,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
         scopes: Scopes::default(),
         allowed_scopes: Scopes::default(),
         scope_separator: ' ',
+        scope_implies: crate::scope::Implications::NONE,
         scope_words: BTreeMap::new(),
         authorize_params: BTreeMap::new(),
         account_chooser_params: BTreeMap::new(),

@@ -144,6 +144,17 @@ impl Presented {
         }
     }
 
+    /// Whether this proves to be the confidential `client` by Basic, whatever is registered for the token endpoint.
+    pub(crate) fn proves_by_basic(&self, client: &Client) -> bool {
+        let (Authentication::Basic(secret) | Authentication::Post(secret)) = &client.authentication else {
+            return false;
+        };
+        self.used == AuthenticationUsed::Basic
+            && !self.broken
+            && self.id.as_ref() == Some(&client.id)
+            && self.secret.as_ref() == Some(secret)
+    }
+
     /// Whether this proves to be `client`, by its registered method and no other.
     pub(crate) fn proves(&self, client: &Client) -> bool {
         let secret = match (&client.authentication, self.used) {

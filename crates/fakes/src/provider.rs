@@ -59,7 +59,7 @@ impl Provider {
     }
 
     /// `http://127.0.0.3:41234`; also the issuer. Endpoints: `/authorize`, `/token`, `/revoke`, `/par`, `/me`,
-    /// `/userinfo`, `/files`, `/.well-known/oauth-authorization-server`.
+    /// `/userinfo`, `/files`, `DELETE /applications/{client_id}/grant` (GitHub's way of revoking), `/.well-known/oauth-authorization-server`.
     pub fn base_url(&self) -> &str {
         &self.running.base_url
     }

@@ -7,14 +7,14 @@ use std::{
 
 use super::Checker;
 use crate::{
-    config::{ErrorClass, Probe, Provider, raw},
+    config::{ErrorClass, OwnRevocation, Probe, Provider, raw},
     elicitation::ProviderId,
     provider::CORE_PARAMETERS,
-    scope::Scopes,
+    scope::{Implications, Scopes},
 };
 
-/// A probe carries the user's token and goes where it says; these would change both.
-const NO_PROBE_HEADER: [&str; 6] =
+/// A probe carries the user's token, a revocation our client's proof, and both go where they say; these would change that.
+const OUR_HEADERS: [&str; 6] =
     ["authorization", "connection", "content-length", "cookie", "host", "transfer-encoding"];
 
 /// Bounds of what a provider limits.
@@ -60,6 +60,10 @@ impl Checker<'_> {
             self.refuse(format!("{at}.scope_separator"), "must be one character");
             return None;
         };
+        let implied = Implications::new(raw.scope_implies).map_err(|error| format!("is refused: {error}"));
+        let scope_implies = self.findings.keep(format!("{at}.scope_implies"), implied).unwrap_or_default();
+        let revocation =
+            raw.revocation.and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id));
         let mut url = |key: &str, text: Option<String>| {
             text.and_then(|text| self.endpoint(&format!("{at}.{key}"), &text))
         };
@@ -75,6 +79,7 @@ impl Checker<'_> {
             authorization_endpoint: url("authorization_endpoint", raw.authorization_endpoint),
             token_endpoint: url("token_endpoint", raw.token_endpoint),
             revocation_endpoint: url("revocation_endpoint", raw.revocation_endpoint),
+            revocation,
             userinfo_endpoint: url("userinfo_endpoint", raw.userinfo_endpoint),
             client_id: raw.client_id,
             client_secret,
@@ -82,6 +87,7 @@ impl Checker<'_> {
             scopes,
             allowed_scopes,
             scope_separator,
+            scope_implies,
             scope_words: raw.scope_words,
             authorize_params: raw.authorize_params,
             account_chooser_params: raw.account_chooser_params,
@@ -97,6 +103,26 @@ impl Checker<'_> {
             probe,
             manage_url: url("manage_url", raw.manage_url),
             docs_url: url("docs_url", raw.docs_url),
+        })
+    }
+
+    fn revocation(&mut self, at: &str, raw: raw::Revocation, client_id: &str) -> Option<OwnRevocation> {
+        // In a path a space is not a plus.
+        let client_id: String = url::form_urlencoded::byte_serialize(client_id.as_bytes()).collect();
+        let url = raw.url.replace("{client_id}", &client_id.replace('+', "%20"));
+        self.text(&format!("{at}.field"), &raw.field);
+        self.check_headers(&format!("{at}.headers"), &raw.headers);
+        let refusals = raw.gone.iter().all(|status| (400..500).contains(status));
+        self.demand(refusals, format!("{at}.gone"), "must be statuses of 400 to 499");
+        Some(OwnRevocation {
+            url: self.endpoint(&format!("{at}.url"), &url)?,
+            method: raw.method,
+            body: raw.body,
+            field: raw.field,
+            token: raw.token,
+            client_authentication: raw.client_authentication.map(Into::into),
+            headers: raw.headers,
+            gone: raw.gone,
         })
     }
 
@@ -197,13 +223,16 @@ impl Checker<'_> {
     fn check_probe(&mut self, at: &str, probe: &Probe) {
         self.text(&format!("{at}.id"), &probe.id);
         self.text(&format!("{at}.label"), &probe.label);
-        for (name, value) in &probe.headers {
-            let key = format!("{at}.headers");
+        self.check_headers(&format!("{at}.headers"), &probe.headers);
+    }
+
+    fn check_headers(&mut self, key: &str, headers: &BTreeMap<String, String>) {
+        for (name, value) in headers {
             let valid = http::HeaderName::from_bytes(name.as_bytes()).is_ok()
                 && http::HeaderValue::from_str(value).is_ok();
-            self.demand(valid, &key, "holds something that is no header");
-            let free = !NO_PROBE_HEADER.iter().any(|header| header.eq_ignore_ascii_case(name));
-            self.demand(free, &key, "sets a header that Consentry sets itself");
+            self.demand(valid, key, "holds something that is no header");
+            let free = !OUR_HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
+            self.demand(free, key, "sets a header that Consentry sets itself");
         }
     }
 }

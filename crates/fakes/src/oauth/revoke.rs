@@ -1,4 +1,5 @@
-//! Revocation (RFC 7009): a refresh token takes its family along, an access token only itself.
+//! Revocation (RFC 7009): a refresh token takes its family along, an access token only itself. And GitHub's own way, by
+//! which an access token takes along everything that its account has given to the client.
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -27,6 +28,45 @@ impl Core {
             Ok(_) => StatusCode::OK.into_response(),
             Err(error) => error.into_response(),
         }
+    }
+
+    /// `DELETE /applications/{client_id}/grant`: the client by Basic, and a JSON object with the access token alone. 204;
+    /// 404 for a token that is not a living one of this client's.
+    pub(crate) fn end_grant(&self, client_id: &str, headers: &HeaderMap, body: &Bytes) -> Response {
+        let presented = Presented::read(headers, &Parameters::default());
+        let sent: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+        let token = sent.get("access_token").and_then(serde_json::Value::as_str);
+        let alone = sent.as_object().is_some_and(|members| members.len() == 1);
+        let media = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let known = self.client(client_id).is_some_and(|client| presented.proves_by_basic(&client));
+        let status = match token {
+            _ if !known => StatusCode::UNAUTHORIZED,
+            Some(token) if alone && media == Some("application/json") => {
+                if self.end_all_of(client_id, token) { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND }
+            }
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        self.revocations.push(Revocation {
+            at_ms: self.clock.now_ms(),
+            client_id: presented.id,
+            token: token.map(str::to_owned),
+            hint: None,
+            revoked: status == StatusCode::NO_CONTENT,
+            scripted: false,
+        });
+        status.into_response()
+    }
+
+    fn end_all_of(&self, client_id: &str, token: &str) -> bool {
+        let now_ms = self.clock.now_ms();
+        let mut state = lock(&self.state);
+        let living = state.grants.living(token, now_ms).filter(|access| access.client_id == client_id);
+        let Some(account) = living.map(|access| access.account.clone()) else { return false };
+        for family in state.grants.families.values_mut() {
+            family.alive &= family.approval.account != account || family.approval.client_id != client_id;
+        }
+        state.grants.access.retain(|_, access| access.account != account || access.client_id != client_id);
+        true
     }
 
     /// Ends every grant of an account, as if it had removed the client in its own settings.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Json, Router, middleware};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
@@ -23,6 +23,7 @@ pub(super) fn router(inner: Arc<Inner>) -> Router {
         .route("/par", post(par))
         .route("/token", post(token).fallback(no_token))
         .route("/revoke", post(revoke))
+        .route("/applications/{client_id}/grant", delete(end_grant))
         .route("/me", get(api::me))
         .route("/userinfo", get(api::userinfo).post(api::userinfo))
         .route("/files", get(api::files))
@@ -44,6 +45,16 @@ async fn par(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -
 
 async fn revoke(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response {
     revocation_endpoint(&inner.core, &headers, &body).await
+}
+
+/// Revocation as GitHub has it, in place of RFC 7009.
+async fn end_grant(
+    State(inner): State<Arc<Inner>>,
+    Path(client_id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    inner.core.end_grant(&client_id, &headers, &body)
 }
 
 async fn token(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response {

@@ -135,3 +135,32 @@ async fn another_client_can_neither_refresh_nor_revoke() {
     assert_eq!(refresh(&provider, &first).await.0, 200);
     assert_eq!(provider.reuse_kills(), 0, "a stranger's attempt counts for nothing");
 }
+
+/// GitHub's way of revoking: the client by Basic, JSON with the access token and nothing else.
+#[tokio::test]
+async fn a_grant_can_be_ended_as_at_github() {
+    let provider = provider().await;
+    let first = tokens(&provider).await;
+    let second = tokens(&provider).await;
+    let end = async |client: &str, proof: String, kind: &str, body: String| {
+        let url = format!("{}/applications/{client}/grant", provider.base_url());
+        let request = http().delete(url).header("authorization", proof);
+        request.header("content-type", kind).body(body).send().await.unwrap().status().as_u16()
+    };
+    let good = basic("consentry", SECRET);
+    let body = serde_json::json!({ "access_token": first["access_token"] }).to_string();
+    let json = "application/json";
+    assert_eq!(end("consentry", basic("consentry", "no"), json, body.clone()).await, 401);
+    assert_eq!(end("other", good.clone(), json, body.clone()).await, 401);
+    assert_eq!(end("consentry", good.clone(), "text/plain", body.clone()).await, 422);
+    assert_eq!(end("consentry", good.clone(), json, "access_token=x".into()).await, 422);
+    assert_eq!(end("consentry", good.clone(), json, "{\"access_token\":\"x\"}".into()).await, 404);
+    assert_eq!(files(&provider, &first).await, 200);
+    assert_eq!(end("consentry", good.clone(), json, body.clone()).await, 204);
+    assert_eq!(end("consentry", good, json, body).await, 404);
+    // Everything of this account and client is gone.
+    for tokens in [first, second] {
+        assert_eq!(files(&provider, &tokens).await, 401);
+        assert_eq!(refresh(&provider, &tokens).await.1["error"], "invalid_grant");
+    }
+}
