@@ -245,9 +245,10 @@ async fn closed_meanwhile(
 
 /// Gives back what is not stored, as far as the provider takes it.
 pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, account: &Account) {
+    let Some(provider) = app.providers.get(&asked.provider) else { return };
     let (token, hint) = match &tokens.refresh_token {
-        Some(refresh) => (refresh, Hint::Refresh),
-        None => (&tokens.access_token, Hint::Access),
+        Some(refresh) if !provider.revokes_by_access_token() => (refresh, Hint::Refresh),
+        _ => (&tokens.access_token, Hint::Access),
     };
     let unwanted = Unwanted {
         connection: None,

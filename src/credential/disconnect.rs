@@ -116,8 +116,8 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
 /// What the provider is told of a connection that is removed; nothing when it is not configured any more, or the
 /// credential does not open.
 fn to_revoke(app: &App, connection: &Connection) -> Option<NewRevocation> {
-    app.providers.get(&connection.provider)?;
-    let opened = token(app, connection).inspect_err(|error| {
+    let provider = app.providers.get(&connection.provider)?;
+    let opened = token(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
         app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
         tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
     });
@@ -134,9 +134,10 @@ fn to_revoke(app: &App, connection: &Connection) -> Option<NewRevocation> {
     Some(unwanted.seal(app))
 }
 
-/// The refresh token where there is one: revoking it ends what was made from it (RFC 7009, section 2.1).
-fn token(app: &App, connection: &Connection) -> Result<(Secret, Hint), OpenError> {
-    let Some(sealed) = &connection.refresh else {
+/// The refresh token where there is one: revoking it ends what was made from it (RFC 7009, section 2.1). A provider with
+/// a way of its own may want the access token.
+fn token(app: &App, connection: &Connection, by_access: bool) -> Result<(Secret, Hint), OpenError> {
+    let Some(sealed) = connection.refresh.as_ref().filter(|_| !by_access) else {
         return Ok((open_access(&app.vault, connection)?.token, Hint::Access));
     };
     let token =
