@@ -86,11 +86,20 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(sqlx::Error::Database(error)) => {
-                matches!(error.code().as_deref(), Some("40001" | "40P01" | "5" | "6" | "517"))
+                let code = error.code().unwrap_or_default();
+                // SQLITE_BUSY, SQLITE_LOCKED.
+                matches!(&*code, "40001" | "40P01") || matches!(sqlite_code(&code), Some(5 | 6))
             }
             _ => false,
         }
     }
+}
+
+/// The primary result code of SQLite in an extended one, whose further bits say how it came to that; none for a code of
+/// Postgres, which has five characters.
+fn sqlite_code(code: &str) -> Option<u32> {
+    let extended: u32 = code.parse().ok().filter(|_| code.len() < 5)?;
+    Some(extended & 0xff)
 }
 
 impl From<sqlx::migrate::MigrateError> for StoreError {
@@ -116,13 +125,16 @@ impl From<sqlx::Error> for StoreError {
                 {
                     Self::Unavailable("it does not accept work now")
                 }
+                Some("55P03") => Self::Unavailable("somebody holds a lock for too long"),
                 // invalid_password, invalid_authorization_specification, invalid_catalog_name; SQLITE_NOTADB.
                 Some("28P01" | "28000") => Self::Unavailable("it refuses the user or the password"),
                 Some("3D000") => Self::Unavailable("it has no database of that name"),
-                Some("26") => Self::Unavailable("the file is no SQLite database"),
-                // SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN.
-                Some("13" | "10" | "14") => Self::Unavailable("its file cannot be written"),
-                _ => Self::Refused(error),
+                code => match code.and_then(sqlite_code) {
+                    Some(26) => Self::Unavailable("the file is no SQLite database"),
+                    // SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN.
+                    Some(10 | 13 | 14) => Self::Unavailable("its file cannot be written"),
+                    _ => Self::Refused(error),
+                },
             },
             _ => Self::Refused(error),
         }

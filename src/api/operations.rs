@@ -2,6 +2,8 @@
 //!
 //! Nothing of a user's is told here, for no key is asked for.
 
+use std::time::Duration;
+
 use axum::{
     extract::State,
     http::{HeaderValue, StatusCode, header},
@@ -9,9 +11,12 @@ use axum::{
 };
 use serde::Serialize;
 
-use crate::vault::Purpose;
+use crate::{store::StoreError, vault::Purpose};
 
 use super::{Api, answer::json, problem::Problem};
+
+/// How long `/readyz` waits for the database; who asks has little patience.
+const DATABASE_MAX: Duration = Duration::from_millis(2_500);
 
 /// What readiness is made of; each must be true.
 #[derive(Serialize)]
@@ -43,10 +48,11 @@ pub(super) async fn alive() -> &'static str {
 
 /// `GET /readyz`: 200 when calls can be served, 503 otherwise.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Problem> {
-    let schema = api.app.store.is_migrated().await;
+    let asked = tokio::time::timeout(DATABASE_MAX, api.app.store.is_migrated()).await;
+    let schema = asked.unwrap_or(Err(StoreError::Unavailable("it did not answer in time")));
     let database = match &schema {
         Ok(_) => true,
-        Err(error) => !matches!(error, crate::store::StoreError::Unavailable(_)),
+        Err(error) => !matches!(error, StoreError::Unavailable(_)),
     };
     let schema = schema.unwrap_or(false);
     let keys = keys_work(&api);

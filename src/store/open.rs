@@ -3,7 +3,7 @@
 use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use sqlx::{
-    PgPool, SqlitePool,
+    Connection as _, PgPool, SqliteConnection, SqlitePool,
     migrate::Migrator,
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -14,7 +14,7 @@ use super::{
     lane::Lane,
     notices::Notices,
     statements::{Engine, statements},
-    tx::read,
+    tx::{is_alive, read},
     wake::Wake,
 };
 use crate::{random::Random, secret::Secret};
@@ -31,6 +31,11 @@ static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 const ACQUIRE: Duration = Duration::from_secs(2);
 /// How long a SQLite statement waits for another process's lock.
 const BUSY: Duration = Duration::from_secs(5);
+/// What Postgres ends by itself, in its own units: a wait for a lock that somebody holds long, a statement that runs
+/// away, a transaction of a process that stands still. Otherwise each would keep its pooled connection, and a handful of
+/// them all of it. Set by statements, which every pooler in between passes on.
+const POSTGRES_LIMITS: &str =
+    "SET lock_timeout = '5s'; SET statement_timeout = '15s'; SET idle_in_transaction_session_timeout = '30s'";
 
 /// The pools of one engine.
 #[derive(Clone)]
@@ -104,7 +109,15 @@ impl Store {
                 SQLITE.run_direct(None, &mut *transaction, false).await?;
                 transaction.commit().await?;
             }
-            Pools::Postgres(pool) => POSTGRES.run(pool).await?,
+            Pools::Postgres(pool) => {
+                // Without the pool's limits: a migration may wait for another process's, and take its time.
+                let options = pool.connect_options().as_ref().clone();
+                let own = PgPoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE);
+                let own = own.connect_with(options).await?;
+                let migrated = POSTGRES.run(&own).await;
+                own.close().await;
+                migrated?;
+            }
         }
         Ok(())
     }
@@ -162,6 +175,7 @@ async fn open_sqlite(url: &Secret, connections: u32) -> Result<Pools, StoreError
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
+        .after_release(|connection, _| Box::pin(is_out_of_transaction(connection)))
         .connect_with(options.clone())
         .await?;
     let readers = SqlitePoolOptions::new()
@@ -171,6 +185,14 @@ async fn open_sqlite(url: &Secret, connections: u32) -> Result<Pools, StoreError
         .connect_with(options.read_only(true).create_if_missing(false))
         .await?;
     Ok(Pools::Sqlite { writer, readers })
+}
+
+/// Whether the one writer can begin a transaction again. Where a disk is full or fails SQLite rolls back by itself; sqlx
+/// 0.9.0 then fails to, believes to be inside one for ever, and refuses to begin another. Such a connection is closed.
+async fn is_out_of_transaction(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    // Behind a rollback that was queued when the transaction was dropped.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// A new database file is the owner's alone, whatever the umask says.
@@ -195,6 +217,11 @@ async fn open_postgres(url: &Secret, connections: u32) -> Result<(Pools, Option<
         .max_connections(connections)
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
+        .after_connect(|connection, _| {
+            Box::pin(async move { sqlx::raw_sql(POSTGRES_LIMITS).execute(connection).await.map(drop) })
+        })
+        .before_acquire(|connection, _| Box::pin(is_alive(connection)))
+        .after_release(|connection, _| Box::pin(is_alive(connection)))
         .connect_with(options.clone())
         .await
         .map_err(|error| match error {

@@ -2,8 +2,19 @@
 //!
 //! No transaction is open across the network, and its first statement is a write: a SQLite transaction that reads
 //! first cannot wait for the write lock.
+//!
+//! Each step has a limit. A database that falls silent (a failover that drops packets, say) ends no connection, and
+//! without a limit every caller would wait for the kernel to give up, which takes a quarter of an hour.
 
-use sqlx::{Postgres, Sqlite, Transaction};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use sqlx::{Connection as _, PgConnection, Postgres, Sqlite, Transaction};
+use tokio::time::timeout;
 
 use super::{Store, StoreError, audit::Told, open::Pools};
 
@@ -13,11 +24,11 @@ macro_rules! read {
         match &$store.pools {
             $crate::store::open::Pools::Sqlite { readers: $pool, .. } => {
                 let $text = $statement.on($crate::store::statements::Engine::Sqlite);
-                $body
+                $crate::store::tx::in_time(async { Ok::<_, $crate::store::StoreError>($body) }).await?
             }
             $crate::store::open::Pools::Postgres($pool) => {
                 let $text = $statement.on($crate::store::statements::Engine::Postgres);
-                $body
+                $crate::store::tx::in_time(async { Ok::<_, $crate::store::StoreError>($body) }).await?
             }
         }
     };
@@ -29,11 +40,11 @@ macro_rules! write {
         match &$store.pools {
             $crate::store::open::Pools::Sqlite { writer: $pool, .. } => {
                 let $text = $statement.on($crate::store::statements::Engine::Sqlite);
-                $body
+                $crate::store::tx::in_time(async { Ok::<_, $crate::store::StoreError>($body) }).await?
             }
             $crate::store::open::Pools::Postgres($pool) => {
                 let $text = $statement.on($crate::store::statements::Engine::Postgres);
-                $body
+                $crate::store::tx::in_time(async { Ok::<_, $crate::store::StoreError>($body) }).await?
             }
         }
     };
@@ -46,18 +57,50 @@ macro_rules! within {
             $crate::store::tx::On::Sqlite(transaction) => {
                 let $text = $statement.on($crate::store::statements::Engine::Sqlite);
                 let $connection = &mut **transaction;
-                $body
+                $crate::store::tx::in_time(async { Ok::<_, $crate::store::StoreError>($body) }).await?
             }
             $crate::store::tx::On::Postgres(transaction) => {
                 let $text = $statement.on($crate::store::statements::Engine::Postgres);
                 let $connection = &mut **transaction;
-                $body
+                $crate::store::tx::in_time(async { Ok::<_, $crate::store::StoreError>($body) }).await?
             }
         }
     };
 }
 
 pub(super) use {read, within, write};
+
+/// One step. Longer than what the database itself ends, whose answer is better: it says that nothing has happened.
+const STEP_MAX: Duration = Duration::from_secs(20);
+/// An answer to nothing but "are you there".
+const PING_MAX: Duration = Duration::from_secs(1);
+/// What is said then.
+const SILENT: StoreError = StoreError::Unavailable("it did not answer in time");
+
+/// Uses of connections that are in doubt after a step was not answered: more than a pool has connections.
+const DOUBTS: u32 = 1_000;
+
+/// How many uses are still in doubt: a connection is asked before it is used and before it is kept.
+static DOUBT: AtomicU32 = AtomicU32::new(0);
+
+/// Runs one step within its limit. Whether a write that ran out of time has happened is unknown, as when a connection
+/// breaks.
+pub(super) async fn in_time<T>(step: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let mut step = pin!(step);
+    timeout(STEP_MAX, step.as_mut()).await.unwrap_or_else(|_| {
+        // Before the step is dropped, which gives its connection back to the pool.
+        DOUBT.store(DOUBTS, Ordering::Relaxed);
+        Err(SILENT)
+    })
+}
+
+/// For a pool, before a connection is used and before it is kept: an error ends one that is silent.
+pub(super) async fn is_alive(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    if DOUBT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |doubts| doubts.checked_sub(1)).is_ok() {
+        timeout(PING_MAX, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+    }
+    Ok(true)
+}
 
 /// An open transaction; rolled back when dropped.
 pub(super) struct Tx {
@@ -85,7 +128,10 @@ impl Store {
                 Pools::Postgres(pool) => On::Postgres(pool.begin().await?),
             })
         });
-        let on = begun.await.map_err(|_| StoreError::Unavailable("a transaction could not begin"))??;
+        let on = in_time(async {
+            Ok(begun.await.map_err(|_| StoreError::Unavailable("a transaction could not begin"))??)
+        });
+        let on = on.await?;
         Ok(Tx { on, told: Told::new(self.journal.clone()) })
     }
 }
@@ -104,10 +150,13 @@ impl Tx {
 
 impl On {
     async fn commit(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(transaction) => transaction.commit().await?,
-            Self::Postgres(transaction) => transaction.commit().await?,
-        }
-        Ok(())
+        in_time(async {
+            match self {
+                Self::Sqlite(transaction) => transaction.commit().await?,
+                Self::Postgres(transaction) => transaction.commit().await?,
+            }
+            Ok(())
+        })
+        .await
     }
 }
