@@ -26,7 +26,7 @@ mod connections;
 mod elicitations;
 mod given;
 mod races;
-mod raw;
+pub(crate) mod raw;
 mod revocations;
 mod schema;
 mod sessions;

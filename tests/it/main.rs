@@ -11,6 +11,7 @@ mod attacks;
 mod browser;
 mod canaries;
 mod contract;
+mod crash;
 mod documents;
 mod flow;
 mod model;

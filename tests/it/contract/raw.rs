@@ -6,21 +6,26 @@ use uuid::Uuid;
 use crate::engine::{Database, Engine};
 
 /// A raw connection to a test's database.
-pub(super) enum Raw {
+pub(crate) enum Raw {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
 }
 
 impl Raw {
-    pub(super) async fn connect(db: &Database) -> Self {
-        match db.engine {
-            Engine::Sqlite => Self::Sqlite(SqliteConnection::connect(db.url.expose()).await.unwrap()),
-            Engine::Postgres => Self::Postgres(PgConnection::connect(db.url.expose()).await.unwrap()),
+    pub(crate) async fn connect(db: &Database) -> Self {
+        Self::open(db.engine, db.url.expose()).await
+    }
+
+    /// The same by the database's URL.
+    pub(crate) async fn open(engine: Engine, url: &str) -> Self {
+        match engine {
+            Engine::Sqlite => Self::Sqlite(SqliteConnection::connect(url).await.unwrap()),
+            Engine::Postgres => Self::Postgres(PgConnection::connect(url).await.unwrap()),
         }
     }
 
     /// Runs a text and gives the number of rows that it changed.
-    pub(super) async fn run(&mut self, sql: &str) -> u64 {
+    pub(crate) async fn run(&mut self, sql: &str) -> u64 {
         match self {
             Self::Sqlite(connection) => {
                 sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.unwrap().rows_affected()
@@ -32,7 +37,7 @@ impl Raw {
     }
 
     /// Opens a transaction that holds the write lock on SQLite, and locks what it writes on Postgres.
-    pub(super) async fn begin(&mut self) {
+    pub(crate) async fn begin(&mut self) {
         let sql = match self {
             Self::Sqlite(_) => "BEGIN IMMEDIATE",
             Self::Postgres(_) => "BEGIN",
@@ -41,7 +46,7 @@ impl Raw {
     }
 
     /// The one number that a query gives.
-    pub(super) async fn number(&mut self, sql: &str) -> i64 {
+    pub(crate) async fn number(&mut self, sql: &str) -> i64 {
         match self {
             Self::Sqlite(connection) => {
                 sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(connection).await.unwrap()
@@ -53,7 +58,7 @@ impl Raw {
     }
 
     /// The one text column that a query gives.
-    pub(super) async fn texts(&mut self, sql: &str) -> Vec<String> {
+    pub(crate) async fn texts(&mut self, sql: &str) -> Vec<String> {
         match self {
             Self::Sqlite(connection) => {
                 sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(connection).await.unwrap()
@@ -65,7 +70,7 @@ impl Raw {
     }
 
     /// An id as this engine's SQL writes it.
-    pub(super) fn uuid(&self, id: Uuid) -> String {
+    pub(crate) fn uuid(&self, id: Uuid) -> String {
         match self {
             Self::Sqlite(_) => format!("x'{}'", id.as_simple()),
             Self::Postgres(_) => format!("'{id}'"),

@@ -101,6 +101,17 @@ impl Api {
         body: Option<&Value>,
         headers: &[(&str, &str)],
     ) -> Answer {
+        self.tries(method, path, body, headers).await.expect("an answer of the API")
+    }
+
+    /// The same where the server may be gone before it has answered.
+    pub(crate) async fn tries(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, reqwest::Error> {
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if !self.key.is_empty() {
             request = request.bearer_auth(&self.key);
@@ -111,12 +122,12 @@ impl Api {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let answer = request.send().await.expect("an answer of the API");
+        let answer = request.send().await?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let text = answer.text().await.expect("a whole answer");
+        let text = answer.text().await?;
         let body =
             serde_json::from_str(&text).unwrap_or(if text.is_empty() { Value::Null } else { text.into() });
-        Answer { status, headers, body }
+        Ok(Answer { status, headers, body })
     }
 
     /// The stream of what happens from now on, or behind an event.

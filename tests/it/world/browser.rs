@@ -31,7 +31,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// A fresh profile.
-    pub(super) fn new(client: Client, clock: Clock) -> Self {
+    pub(crate) fn new(client: Client, clock: Clock) -> Self {
         Self {
             client,
             clock,
@@ -124,6 +124,16 @@ impl Browser {
 
     /// Makes one request as this browser, from the page that it shows.
     pub(crate) async fn request(&mut self, method: Method, url: Url, body: Option<String>) -> &Page {
+        self.tries(method, url, body).await.expect("a whole answer")
+    }
+
+    /// The same where the server may be gone before it has answered; the page then stays.
+    pub(crate) async fn tries(
+        &mut self,
+        method: Method,
+        url: Url,
+        body: Option<String>,
+    ) -> Result<&Page, reqwest::Error> {
         let from = self.page.as_ref().map(|page| page.url.clone());
         let same_site = from.as_ref().is_none_or(|from| from.host_str() == url.host_str());
         let cookies = self.jar().header(&url, method == Method::POST && !same_site, self.clock.now());
@@ -136,13 +146,13 @@ impl Browser {
         }
         headers.extend(self.more_headers.clone());
         let request = self.client.request(method, url.clone()).headers(headers);
-        let answer = request.body(body.unwrap_or_default()).send().await.expect("an answer");
+        let answer = request.body(body.unwrap_or_default()).send().await?;
         let (status, headers) = (answer.status(), answer.headers().clone());
         self.jar().take(&url, &headers, self.clock.now());
-        let html = answer.text().await.expect("a whole answer");
+        let html = answer.text().await?;
         let page = Page { url, status, headers, html };
         self.history.push(page.clone());
-        self.page.insert(page)
+        Ok(self.page.insert(page))
     }
 
     /// What browsers tell of where a navigation comes from (Fetch, and Fetch Metadata). Redirects within a chain are

@@ -1,0 +1,39 @@
+//! What must hold when a process dies, when the database goes, when the disk is full: with real `consentry serve`
+//! processes, killed by `kill -9` at a marked point.
+//!
+//! The parties around Consentry run in the test ([`scene`]), so that a fake can hold an answer while the process that
+//! waits for it is killed; a proxy in front of Postgres ([`proxy`]) holds a statement, a commit or its answer. On SQLite,
+//! which has no wire, a lock on the file takes the proxy's place. Each test plays its rounds on one database: a few in CI,
+//! as many as `CONSENTRY_CRASH_ROUNDS` says in `scripts/crash`.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a long mode tells what it has counted, a failure what the server logged"
+)]
+#![expect(dead_code, reason = "the marked points of refreshes, deliveries and revocations come with these")]
+
+mod cluster;
+mod disk;
+mod exchange;
+mod load;
+mod outage;
+mod process;
+mod proxy;
+mod scene;
+mod settings;
+
+use std::time::Duration;
+
+use consentry::{clock::Clock, random::Random};
+
+/// How often each marked point is played.
+fn rounds(in_ci: usize) -> usize {
+    #[expect(clippy::disallowed_methods, reason = "scripts/crash says here how long its longer mode is")]
+    let asked = std::env::var("CONSENTRY_CRASH_ROUNDS");
+    asked.ok().map_or(in_ci, |rounds| rounds.parse().expect("CONSENTRY_CRASH_ROUNDS is a number"))
+}
+
+/// Up to so many milliseconds: a moment that nobody has chosen.
+async fn chance(millis: u64) {
+    Clock::system().sleep(Duration::from_millis(Random.below(millis + 1))).await;
+}

@@ -1,0 +1,209 @@
+//! A process that dies while a code is exchanged (F27): the code is never sent twice, nothing is half connected, and the
+//! person's link works again; what was stored before the death counts.
+
+use std::collections::BTreeMap;
+
+use consentry_fakes::{Answer, Gate};
+use reqwest::Method;
+
+use super::{
+    chance,
+    process::{Process, until},
+    proxy::{Hold, Moment, Proxy},
+    rounds,
+    scene::Scene,
+};
+use crate::{
+    contract::raw::Raw,
+    engine::Engine,
+    world::{Browser, FILES, Link},
+};
+
+/// Where the process is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Point {
+    /// The claim is durable, and nothing has been sent.
+    Claimed,
+    /// The provider has read the request and done nothing yet.
+    Asked,
+    /// The provider has spent the code, and its answer is not written.
+    Redeemed,
+    /// The answer is on its way or was read, and nothing of it is stored.
+    Answered,
+    /// The connection is durable, and the browser has heard nothing.
+    Stored,
+    /// At a moment of chance.
+    Anytime,
+}
+
+/// What became of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// It is connected.
+    Connected,
+    /// It is not, and the same link led to a connection.
+    Again,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_death_during_an_exchange_on_postgres() {
+    let points =
+        [Point::Claimed, Point::Asked, Point::Redeemed, Point::Answered, Point::Stored, Point::Anytime];
+    let mut scene = Scene::start(Engine::Postgres).await;
+    let (proxy, through) = Proxy::before(&scene.database).await;
+    scene.database = through;
+    play(&scene, Some(&proxy), &points).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_death_during_an_exchange_on_sqlite() {
+    let points = [Point::Asked, Point::Redeemed, Point::Answered, Point::Stored, Point::Anytime];
+    let scene = Scene::start(Engine::Sqlite).await;
+    play(&scene, None, &points).await;
+    assert_eq!(scene.raw().await.texts("PRAGMA integrity_check").await, ["ok"]);
+}
+
+async fn play(scene: &Scene, proxy: Option<&Proxy>, points: &[Point]) {
+    let mut ends: BTreeMap<(Point, End), usize> = BTreeMap::new();
+    let mut process = scene.serves().await;
+    for _ in 0..rounds(1) {
+        for point in points {
+            let (next, end) = round(scene, process, proxy, *point).await;
+            process = next;
+            *ends.entry((*point, end)).or_default() += 1;
+        }
+    }
+    println!("{:?}: {ends:?}", scene.engine);
+}
+
+/// One trip that the process does not survive, and what the next one makes of it.
+async fn round(scene: &Scene, process: Process, proxy: Option<&Proxy>, point: Point) -> (Process, End) {
+    let (sub, mut browser, link) = scene.somebody(&process).await;
+    browser.agrees().await.is("leaving");
+    browser.leaves().await;
+    browser.approves(&sub).await;
+    let callback = browser.page().location().expect("the way back");
+    let code = callback.query_pairs().find(|(name, _)| name == "code").expect("a code").1.into_owned();
+    let sent = || scene.files.token_log().iter().filter(|one| one.code.as_deref() == Some(&code)).count();
+
+    let mut held = Held::arrange(scene, proxy, point).await;
+    let trip = tokio::spawn(async move {
+        // The server dies under it.
+        let _ = browser.tries(Method::GET, callback, None).await;
+        browser
+    });
+    held.reached(scene, &sub).await;
+    process.killed();
+    drop(held);
+    let mut browser = trip.await.unwrap();
+    a_minute_passes(scene).await;
+
+    let process = scene.serves().await;
+    let end = judge(scene, &process, &mut browser, &sub, &link).await;
+    match point {
+        Point::Claimed => assert_eq!((end, sent()), (End::Again, 0)),
+        Point::Asked | Point::Redeemed | Point::Answered => {
+            assert_eq!((end, sent()), (End::Again, 1), "{point:?}");
+        }
+        Point::Stored => assert_eq!((end, sent()), (End::Connected, 1)),
+        Point::Anytime => assert!(sent() <= 1),
+    }
+    (process, end)
+}
+
+/// The outcome, by what is told to the person and to the MCP server: one of two, and each signal once.
+async fn judge(scene: &Scene, process: &Process, browser: &mut Browser, sub: &str, link: &Link) -> End {
+    let api = scene.api(process);
+    let state = api.elicitation(&link.id).await["state"].clone();
+    browser.opens(&link.url).await;
+    let end = if state == "completed" {
+        browser.page().is("connected");
+        End::Connected
+    } else {
+        // Where the callback never arrived, the trip may still be on its way.
+        assert!(state == "pending" || state == "authorizing", "{state}");
+        browser.page().is("ready");
+        assert_eq!(api.resolves(sub, FILES).await["status"], "action_required");
+        browser.connects(sub).await.is("connected");
+        End::Again
+    };
+    let ready = api.resolves(sub, FILES).await;
+    assert_eq!(ready["status"], "ready", "{ready}");
+    assert_eq!(scene.told(process, &link.id).await, ["elicitation.completed"]);
+    let connection = ready["connection"]["id"].as_str().unwrap();
+    assert_eq!(
+        scene.told(process, connection).await.iter().filter(|kind| *kind == "connection.created").count(),
+        1
+    );
+    end
+}
+
+/// A claimed attempt is given up after a minute: it has passed, for those that are there.
+async fn a_minute_passes(scene: &Scene) {
+    let mut raw = scene.raw().await;
+    raw.run("UPDATE attempts SET claimed_at_ms = claimed_at_ms - 61000 WHERE state = 'claimed'").await;
+    raw.run(
+        "UPDATE elicitations SET attempt_until_ms = attempt_until_ms - 61000 WHERE state = 'authorizing'",
+    )
+    .await;
+}
+
+/// What keeps a trip at its point until the process is dead.
+enum Held {
+    AtProvider(Gate),
+    InProxy(Hold),
+    /// Nobody else writes to the file while this connection holds its lock.
+    Locked(Gate, Raw),
+    /// Without a wire: until it can be seen in the file.
+    Seen,
+    ByChance,
+}
+
+impl Held {
+    async fn arrange(scene: &Scene, proxy: Option<&Proxy>, point: Point) -> Self {
+        let gate = Gate::shut();
+        match (point, proxy) {
+            (Point::Asked, _) => {
+                scene.files.next_token_answer(Answer::drop_connection().held(&gate));
+                Self::AtProvider(gate)
+            }
+            (Point::Redeemed, _) => {
+                scene.files.next_token_answer(Answer::genuine().held(&gate));
+                Self::AtProvider(gate)
+            }
+            (Point::Claimed, Some(proxy)) => Self::InProxy(proxy.holds("CLAIM", Moment::Committed)),
+            (Point::Answered, Some(proxy)) => Self::InProxy(proxy.holds("INSERT_CONNECTION", Moment::Commit)),
+            (Point::Stored, Some(proxy)) => {
+                Self::InProxy(proxy.holds("INSERT_CONNECTION", Moment::Committed))
+            }
+            (Point::Answered, None) => {
+                // The last call before it is stored asks whose account it is.
+                scene.files.next_answer("/me", Answer::genuine().held(&gate));
+                Self::Locked(gate, scene.raw().await)
+            }
+            (Point::Stored, None) => Self::Seen,
+            (Point::Anytime, _) => Self::ByChance,
+            (Point::Claimed, None) => unreachable!("SQLite has no wire to see a claim on"),
+        }
+    }
+
+    /// Waits until the trip is there.
+    async fn reached(&mut self, scene: &Scene, sub: &str) {
+        match self {
+            Self::AtProvider(gate) => gate.reached_by(1).await,
+            Self::InProxy(hold) => hold.reached().await,
+            Self::Locked(gate, raw) => {
+                gate.reached_by(1).await;
+                raw.begin().await;
+                gate.open();
+                chance(50).await;
+            }
+            Self::Seen => {
+                let mut raw = scene.raw().await;
+                let sql = format!("SELECT COUNT(*) FROM connections WHERE sub = '{sub}'");
+                until("the connection is stored", async || (raw.number(&sql).await == 1).then_some(())).await;
+            }
+            Self::ByChance => chance(150).await,
+        }
+    }
+}
