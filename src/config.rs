@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{
     elicitation::{ProviderId, ServerId},
-    scope::{Implications, Scopes},
+    scope::Scopes,
     secret::Secret,
     vault::Key,
 };
@@ -397,8 +397,6 @@ pub struct Provider {
     pub allowed_scopes: Scopes,
     /// What separates scopes in the authorize URL.
     pub scope_separator: char,
-    /// Which scopes it takes for part of others, or for the same.
-    pub scope_implies: Implications,
     /// Plain words for scopes, for the pages.
     pub scope_words: std::collections::BTreeMap<String, String>,
     /// Further authorize parameters; can never replace a core one (R66).

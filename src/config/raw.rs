@@ -247,8 +247,6 @@ pub(super) struct Provider {
     #[serde(default = "space")]
     pub(super) scope_separator: String,
     #[serde(default)]
-    pub(super) scope_implies: BTreeMap<String, Vec<String>>,
-    #[serde(default)]
     pub(super) scope_words: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) authorize_params: BTreeMap<String, String>,

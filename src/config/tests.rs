@@ -139,8 +139,6 @@ fn the_example_with_all_of_its_settings_is_good() {
     let revocation = github.revocation.as_ref().unwrap();
     assert_eq!(revocation.url.as_str(), "https://api.github.com/applications/Iv1.0123456789abcdef/grant");
     assert!(github.revokes_by_access_token() && acme.revokes_by_access_token());
-    let granted = Scopes::new(["repo", "admin:org"]).unwrap();
-    assert!(github.scope_implies.cover(&granted, &Scopes::new(["public_repo", "read:org"]).unwrap()));
     assert!(settings.operator.help_url.is_some() && settings.listen.public_tls.is_some());
 }
 
@@ -274,7 +272,6 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
             "revocation = { url = \"http://acme.example.com/canary\" }",
             "providers[0].revocation.url",
         ),
-        ("[[providers]]", "scope_implies = { write = [\"can ary\"] }", "providers[0].scope_implies"),
         ("[[providers]]", "colour = \"canary\"", "providers[0].colour"),
     ] {
         assert_eq!(world.refused(&with(section, lines)), [key], "{section} {lines}");

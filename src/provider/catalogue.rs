@@ -67,9 +67,6 @@ pub struct Preset {
     pub allowed_scopes: Option<Vec<String>>,
     /// What separates scopes in the authorize URL; a space by default.
     pub scope_separator: Option<char>,
-    /// Which scopes it takes for part of others, or for the same.
-    #[serde(default)]
-    pub scope_implies: BTreeMap<String, Vec<String>>,
     /// Plain words for scopes.
     #[serde(default)]
     pub scope_words: BTreeMap<String, String>,

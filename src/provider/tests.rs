@@ -45,7 +45,6 @@ pub(super) fn acme(issuer: &str) -> Provider {
         scopes: Scopes::default(),
         allowed_scopes: Scopes::default(),
         scope_separator: ' ',
-        scope_implies: crate::scope::Implications::NONE,
         scope_words: BTreeMap::new(),
         authorize_params: BTreeMap::new(),
         account_chooser_params: BTreeMap::new(),

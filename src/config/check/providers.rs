@@ -10,7 +10,7 @@ use crate::{
     config::{ErrorClass, OwnRevocation, Probe, Provider, raw},
     elicitation::ProviderId,
     provider::CORE_PARAMETERS,
-    scope::{Implications, Scopes},
+    scope::Scopes,
 };
 
 /// A probe carries the user's token, a revocation our client's proof, and both go where they say; these would change that.
@@ -60,8 +60,6 @@ impl Checker<'_> {
             self.refuse(format!("{at}.scope_separator"), "must be one character");
             return None;
         };
-        let implied = Implications::new(raw.scope_implies).map_err(|error| format!("is refused: {error}"));
-        let scope_implies = self.findings.keep(format!("{at}.scope_implies"), implied).unwrap_or_default();
         let revocation =
             raw.revocation.and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id));
         let mut url = |key: &str, text: Option<String>| {
@@ -87,7 +85,6 @@ impl Checker<'_> {
             scopes,
             allowed_scopes,
             scope_separator,
-            scope_implies,
             scope_words: raw.scope_words,
             authorize_params: raw.authorize_params,
             account_chooser_params: raw.account_chooser_params,
