@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::object::object;
+
 /// The notification's method.
 pub const COMPLETE_METHOD: &str = "notifications/elicitation/complete";
 
@@ -16,12 +18,15 @@ pub const COMPLETE_METHOD: &str = "notifications/elicitation/complete";
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationComplete {
     /// The id that the request carried.
     pub elicitation_id: String,
 }
+
+object!(ElicitationComplete);
 
 impl ElicitationComplete {
     /// For the elicitation of this id.

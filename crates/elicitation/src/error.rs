@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::object::object;
 use crate::{Capability, UrlRequest};
 
 /// Invalid params (JSON-RPC 2.0): also for a `requestState` that is forged or bound to something else.
@@ -26,6 +27,7 @@ pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// # Ok::<(), url::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(remote = "Self")]
 #[error("{message} ({code})")]
 #[non_exhaustive]
 pub struct RpcError {
@@ -37,6 +39,8 @@ pub struct RpcError {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub data: Option<Value>,
 }
+
+object!(RpcError);
 
 impl RpcError {
     /// `-32602`.

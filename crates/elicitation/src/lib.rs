@@ -29,6 +29,7 @@ pub mod inspect;
 mod members;
 pub mod model;
 mod node;
+mod object;
 pub mod reply;
 mod request;
 mod result;

@@ -2,8 +2,10 @@
 //! open the link; it never says that anything was done there.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::form::{Answers, Form, InvalidAnswers, Values};
+use crate::object::object;
 
 /// The user's decision.
 ///
@@ -38,6 +40,7 @@ pub enum ElicitAction {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[non_exhaustive]
 pub struct ElicitResult {
     /// The decision.
@@ -45,19 +48,29 @@ pub struct ElicitResult {
     /// The values of a form that was accepted; URL mode has none.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub content: Option<Values>,
+    /// Metadata, when the sender gave any.
+    #[serde(
+        rename = "_meta",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::present"
+    )]
+    pub meta: Option<Map<String, Value>>,
 }
+
+object!(ElicitResult);
 
 impl ElicitResult {
     /// An answer without values.
     #[must_use]
     pub fn new(action: ElicitAction) -> Self {
-        Self { action, content: None }
+        Self { action, content: None, meta: None }
     }
 
     /// A form that was filled in.
     #[must_use]
     pub fn accept(values: Values) -> Self {
-        Self { action: ElicitAction::Accept, content: Some(values) }
+        Self { action: ElicitAction::Accept, content: Some(values), meta: None }
     }
 
     /// What the answer means for the form that was asked. Values that come with a "no" are passed over.

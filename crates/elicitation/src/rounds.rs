@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::object::object;
 use crate::{ElicitAction, ElicitRequestParams, ElicitResult};
 
 /// The only methods that may be answered by an [`InputRequiredResult`].
@@ -28,6 +29,7 @@ pub const STATE_ONLY_ROUNDS: u8 = 2;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InputRequiredResult {
@@ -38,7 +40,17 @@ pub struct InputRequiredResult {
     /// What the client is to send back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub request_state: Option<String>,
+    /// Metadata, when the sender gave any.
+    #[serde(
+        rename = "_meta",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::present"
+    )]
+    pub meta: Option<Map<String, Value>>,
 }
+
+object!(InputRequiredResult);
 
 // One variant, so that serde both writes the constant and refuses any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +69,7 @@ impl InputRequiredResult {
             result_type: InputRequired::InputRequired,
             input_requests: Some(requests),
             request_state: None,
+            meta: None,
         }
     }
 
@@ -88,6 +101,7 @@ impl InputRequiredResult {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[serde(tag = "method", content = "params")]
 #[non_exhaustive]
 pub enum InputRequest {
@@ -95,6 +109,8 @@ pub enum InputRequest {
     #[serde(rename = "elicitation/create")]
     Elicit(ElicitRequestParams),
 }
+
+object!(InputRequest);
 
 /// What the client gathered, by the keys of the round before.
 ///
@@ -118,7 +134,7 @@ impl InputResponses {
     /// The answer under this key, when there is one that can be read.
     #[must_use]
     pub fn elicited(&self, key: &str) -> Option<ElicitResult> {
-        ElicitResult::deserialize(self.0.get(key)?).ok()
+        <ElicitResult as Deserialize>::deserialize(self.0.get(key)?).ok()
     }
 
     /// The decision under this key, when there is one that can be read.
@@ -156,6 +172,7 @@ impl InputResponses {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Retry {
@@ -166,6 +183,8 @@ pub struct Retry {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::present")]
     pub request_state: Option<String>,
 }
+
+object!(Retry);
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::object::object;
+
 /// Whether a modern result is final. Legacy results do not say.
 ///
 /// ```
@@ -34,6 +36,7 @@ pub enum ResultType {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolResult {
@@ -46,6 +49,8 @@ pub struct ToolResult {
     /// What the model and the person read.
     pub content: Vec<Content>,
 }
+
+object!(ToolResult);
 
 impl ToolResult {
     /// A failed call with one text.
@@ -69,6 +74,7 @@ impl ToolResult {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Content {
@@ -78,3 +84,5 @@ pub enum Content {
         text: String,
     },
 }
+
+object!(Content);

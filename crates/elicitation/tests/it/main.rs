@@ -4,6 +4,9 @@
 
 mod arbitrary;
 mod forms;
+mod readers;
+mod replay;
 mod rows;
 mod strict_client;
 mod strict_forms;
+mod wire;
