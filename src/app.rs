@@ -5,14 +5,16 @@ use std::{ops::Deref, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    audit::{About, Actor, Entry},
     clock::Clock,
     config::{McpServer, Provider, Settings},
     elicitation::{ProviderId, ServerId},
     identity::Identity,
     provider::Providers,
     random::Random,
+    recorder::Recorder,
     store::Store,
-    telemetry::Metrics,
+    telemetry::{Metrics, SecurityEvent},
     vault::Vault,
 };
 
@@ -38,6 +40,8 @@ pub struct Parts {
     pub providers: Providers,
     /// What is counted.
     pub metrics: Metrics,
+    /// What is recorded off the request's path.
+    pub recorder: Recorder,
     /// Work that outlives its request; a drain waits for it.
     pub tasks: TaskTracker,
     /// Cancelled when the process drains: waits and streams end.
@@ -73,6 +77,12 @@ impl App {
     pub fn offers(&self, server: &ServerId, provider: &ProviderId) -> Option<Arc<Provider>> {
         let may = self.server(server).is_some_and(|server| server.providers.contains(provider));
         self.providers.get(provider).filter(|_| may)
+    }
+
+    /// Counts, logs and records a refusal that a defender wants to see. `actor` is who was refused, if that is known.
+    pub fn security_event(&self, event: SecurityEvent, actor: Actor, about: impl Into<About>) {
+        self.metrics.security_event(event);
+        self.recorder.note(Entry::of_event(event, actor, about.into(), self.clock.now()));
     }
 
     /// Runs what must not end with the request that began it, in a task that a drain waits for. `None` when it

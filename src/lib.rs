@@ -17,6 +17,7 @@ pub mod outbound;
 pub mod pace;
 pub mod provider;
 pub mod random;
+pub mod recorder;
 pub mod revocation;
 pub mod scope;
 pub mod secret;

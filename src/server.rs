@@ -14,7 +14,7 @@ use crate::{
     api,
     app::App,
     listen::{Listener, Stop, Tls, observed},
-    web, workers,
+    recorder, web, workers,
 };
 
 /// A server whose addresses are bound and which does not serve yet.
@@ -78,6 +78,7 @@ impl Server {
         let Self { app, public, internal, drain, .. } = self;
         tracing::info!(public = %public.address(), internal = %internal.address(), "serving");
         let working = tokio::spawn(workers::run(app.clone()));
+        let recording = tokio::spawn(recorder::keep(app.clone()));
         let (browsers, callers) = (Stop::default(), Stop::default());
         let hard = browsers.hard.clone();
         let callers = Stop { hard: hard.clone(), ..callers };
@@ -106,6 +107,8 @@ impl Server {
             () = app.clock.sleep(drain) => Ended::CutOff,
         };
         hard.cancel();
+        let _ = recording.await;
+        recorder::finish(&app).await;
         app.store.shut_down().await;
         match ended {
             Ended::Drained => tracing::info!("stopped"),

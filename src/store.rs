@@ -20,6 +20,7 @@ mod signals;
 pub mod statements;
 mod sweep;
 mod tx;
+mod uses;
 mod visits;
 mod wake;
 
@@ -38,6 +39,7 @@ pub use self::{
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
+    uses::Uses,
     visits::{Visit, Visitor},
 };
 use crate::random::Random;
@@ -156,6 +158,7 @@ impl Store {
             settle::ALL,
             signals::ALL,
             sweep::ALL,
+            uses::ALL,
             visits::ALL,
         ]
         .concat()

@@ -89,6 +89,8 @@ pub async fn purge(app: &App) -> Result<(), Refusal> {
     let before = now.minus(lifetimes.history);
     app.store.purge(before).await?;
     app.store.purge_revocations(before, before.minus(LONGEST_QUEUED)).await?;
+    app.store.purge_uses().await?;
+    app.store.purge_audit(now.minus(lifetimes.audit), now).await?;
     app.store.purge_sessions(now, SessionLife::of(lifetimes).idle_since(now)).await?;
     Ok(())
 }

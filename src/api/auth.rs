@@ -10,7 +10,12 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 
-use crate::{config::McpServer, secret::Hash, telemetry::SecurityEvent};
+use crate::{
+    audit::{About, Actor},
+    config::McpServer,
+    secret::Hash,
+    telemetry::SecurityEvent,
+};
 
 use super::{
     Api,
@@ -65,7 +70,7 @@ impl FromRequestParts<Api> for Caller {
             found
         });
         let Some(index) = index else {
-            api.app.metrics.security_event(SecurityEvent::ApiKeyRefused);
+            api.app.security_event(SecurityEvent::ApiKeyRefused, Actor::Unknown, About::default());
             let detail = "Send one header `Authorization: Bearer` with an API key of an MCP server.";
             return Err(Problem::new(Code::Unauthorized, detail));
         };

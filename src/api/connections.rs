@@ -93,7 +93,9 @@ pub(super) async fn list(caller: Caller, query: Query) -> Result<Response, Probl
     let more = found.len() > limit;
     found.truncate(limit);
     let next_cursor = found.last().filter(|_| more).map(|last| cursor.seal(last.id));
-    json(StatusCode::OK, &Page { connections: found.iter().map(ConnectionView::from).collect(), next_cursor })
+    let used = caller.app.store.last_uses(filter, fetch).await?;
+    let connections = found.iter().map(|one| ConnectionView::new(one, used.get(&one.id).copied())).collect();
+    json(StatusCode::OK, &Page { connections, next_cursor })
 }
 
 /// Where a page ended, for the same MCP server and filters alone.
@@ -143,7 +145,8 @@ impl Cursor<'_> {
 pub(super) async fn read(caller: Caller, Id(id): Id<ConnectionId>, _: NoQuery) -> Result<Response, Problem> {
     let found = caller.app.store.connection(&caller.server().id, id).await?;
     let connection = found.ok_or_else(Problem::not_found)?;
-    json(StatusCode::OK, &ConnectionView::from(&connection))
+    let last_used_at = caller.app.store.last_use(id).await?;
+    json(StatusCode::OK, &ConnectionView::new(&connection, last_used_at))
 }
 
 /// Removes a connection, and revokes it at the provider behind the answer.

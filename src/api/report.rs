@@ -62,5 +62,6 @@ pub(super) async fn report(caller: Caller, _: NoQuery, body: Body<ReportBody>) -
     let id: ConnectionId = connection.parse().map_err(|_| Problem::not_found())?;
     let connection = credential::report(&caller.app, &caller.server().id, id, generation).await?;
     let connection = connection.ok_or(Refusal::NotFound)?;
-    json(StatusCode::OK, &ReportedAnswer { connection: ConnectionView::from(&connection) })
+    let last_used_at = caller.app.store.last_use(id).await?;
+    json(StatusCode::OK, &ReportedAnswer { connection: ConnectionView::new(&connection, last_used_at) })
 }

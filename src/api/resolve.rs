@@ -146,7 +146,7 @@ pub(super) async fn first_round(
     owner: &Subject,
 ) -> Result<Response, Problem> {
     let found = look_up(caller, question, owner).await?;
-    if let Some(ready) = ready(question, &found)? {
+    if let Some(ready) = ready(caller, question, &found)? {
         return Ok(ready);
     }
     let missing = question.needs.iter().zip(&found).filter_map(|(need, found)| match found {
@@ -172,13 +172,25 @@ pub(super) async fn look_up(
     Ok(try_join_all(each).await?)
 }
 
-/// The answer, when nothing is missing.
-pub(super) fn ready(question: &Question, found: &[Resolved]) -> Result<Option<Response>, Problem> {
+/// The answer, when nothing is missing; each credential in it is recorded as handed out (R111).
+pub(super) fn ready(
+    caller: &Caller,
+    question: &Question,
+    found: &[Resolved],
+) -> Result<Option<Response>, Problem> {
     let mut views = Vec::with_capacity(found.len());
     for one in found {
         let Resolved::Ready { connection, access, missing } = one else { return Ok(None) };
-        views.push(view(connection, access, missing));
+        views.push((connection, view(connection, access, missing)));
     }
+    let now = caller.app.clock.now();
+    let mut views: Vec<_> = views
+        .into_iter()
+        .map(|(connection, view)| {
+            caller.app.recorder.handed_out(connection, now);
+            view
+        })
+        .collect();
     if question.several {
         let results = views.into_iter().map(|(credential, connection)| OneReady {
             provider: connection.provider,

@@ -51,7 +51,7 @@ pub(super) async fn retry(
     }
     if states.iter().all(|state| *state == State::Completed) {
         let found = look_up(caller, question, owner).await?;
-        return match ready(question, &found)? {
+        return match ready(caller, question, &found)? {
             Some(ready) => Ok(ready),
             // Completed, and gone again since.
             None => first_round(caller, question, owner).await,

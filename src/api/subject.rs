@@ -5,7 +5,13 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{identity::IdentityError, secret::Secret, subject::Subject, telemetry::SecurityEvent};
+use crate::{
+    audit::{About, Actor},
+    identity::IdentityError,
+    secret::Secret,
+    subject::Subject,
+    telemetry::SecurityEvent,
+};
 
 use super::{
     auth::Caller,
@@ -65,7 +71,8 @@ impl Who {
             caller.app.identity.subject_of(&server.authorization_server, &token, &server.resource).await;
         found.map_err(|error| {
             if matches!(error, IdentityError::Token(_)) {
-                caller.app.metrics.security_event(SecurityEvent::SubjectTokenInvalid);
+                let about = About { server: Some(server.id.clone()), ..About::default() };
+                caller.app.security_event(SecurityEvent::SubjectTokenInvalid, Actor::Server, about);
             }
             error.into()
         })

@@ -179,10 +179,15 @@ pub(super) struct ConnectionView<'a> {
     #[serde(serialize_with = "time")]
     #[schema(value_type = String, format = DateTime)]
     updated_at: Millis,
+    /// When it was last handed out, to the minute; null when it was not, or the first time was within the last minute.
+    #[serde(serialize_with = "maybe_time")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_used_at: Option<Millis>,
 }
 
-impl<'a> From<&'a Connection> for ConnectionView<'a> {
-    fn from(connection: &'a Connection) -> Self {
+impl<'a> ConnectionView<'a> {
+    /// Of a connection that was last handed out then.
+    pub(super) fn new(connection: &'a Connection, last_used_at: Option<Millis>) -> Self {
         Self {
             id: connection.id,
             provider: connection.provider.as_str(),
@@ -195,6 +200,7 @@ impl<'a> From<&'a Connection> for ConnectionView<'a> {
             expires_at: connection.access_expires_at,
             created_at: connection.created_at,
             updated_at: connection.updated_at,
+            last_used_at,
         }
     }
 }

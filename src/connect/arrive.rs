@@ -8,6 +8,7 @@
 
 use crate::{
     app::App,
+    audit::{About, Actor},
     elicitation::{Attempt, AttemptId, AttemptState, ElicitationId, Outcome, ProviderId, ServerId},
     provider::{AuthorizationError, classify_authorization_error, clean},
     secret::Hash,
@@ -65,14 +66,14 @@ pub async fn arrive(
         Err(error) => return Ok(Arrival::Bad(error)),
     };
     let Some(attempt) = app.store.attempt_by_state(&response.state.hash()).await? else {
-        return Ok(other_browser(app));
+        return Ok(other_browser(app, None));
     };
     if (at.server, at.provider) != (&attempt.server, &attempt.provider) {
         // Whoever lacks the cookie learns no more than that.
         if !is_this_browsers(app, &attempt, at) {
-            return Ok(other_browser(app));
+            return Ok(other_browser(app, Some(&attempt)));
         }
-        return Ok(mismatch(app));
+        return Ok(mismatch(app, &attempt));
     }
     check(app, response, attempt, at).await
 }
@@ -92,7 +93,7 @@ pub async fn resume(
     let opened = open(app, look(app, elicitation, at_session).await?)?;
     let attempt = opened.attempt(app, id).await?;
     if AttemptCookie::open(&app.vault, &attempt, cookie(id).as_deref()).is_none() {
-        app.metrics.security_event(SecurityEvent::OtherBrowser);
+        app.security_event(SecurityEvent::OtherBrowser, Actor::Unknown, opened.mine.elicitation());
         return Err(Refusal::OtherBrowser);
     }
     let parked = attempt.parked.as_ref().filter(|_| attempt.parked_until > Some(app.clock.now()));
@@ -110,10 +111,10 @@ async fn check(
     at: &Arriving<'_>,
 ) -> Result<Arrival, Refusal> {
     if !is_this_browsers(app, &attempt, at) {
-        return Ok(other_browser(app));
+        return Ok(other_browser(app, Some(&attempt)));
     }
     if !is_issuers(&attempt, response.issuer.as_deref()) {
-        return Ok(mismatch(app));
+        return Ok(mismatch(app, &attempt));
     }
     let done = Arrival::Done(attempt.elicitation, attempt.id);
     if !attempt.is_live(app.clock.now()) {
@@ -180,12 +181,23 @@ fn is_issuers(attempt: &Attempt, sent: Option<&str>) -> bool {
     }
 }
 
-fn other_browser(app: &App) -> Arrival {
-    app.metrics.security_event(SecurityEvent::OtherBrowser);
+/// What the record says of a stranger's response: the attempt's own names, never what the request said.
+fn about(attempt: &Attempt) -> About {
+    About {
+        server: Some(attempt.server.clone()),
+        provider: Some(attempt.provider.clone()),
+        elicitation: Some(attempt.elicitation),
+        ..About::default()
+    }
+}
+
+fn other_browser(app: &App, attempt: Option<&Attempt>) -> Arrival {
+    let about = attempt.map(about).unwrap_or_default();
+    app.security_event(SecurityEvent::OtherBrowser, Actor::Unknown, about);
     Arrival::OtherBrowser
 }
 
-fn mismatch(app: &App) -> Arrival {
-    app.metrics.security_event(SecurityEvent::ProviderMismatch);
+fn mismatch(app: &App, attempt: &Attempt) -> Arrival {
+    app.security_event(SecurityEvent::ProviderMismatch, Actor::Unknown, about(attempt));
     Arrival::ProviderMismatch
 }

@@ -7,6 +7,7 @@ use std::{future::Future, time::Duration};
 
 use crate::{
     app::App,
+    audit::Actor,
     connection::{Account, Connection, ConnectionId, NewConnection, Status},
     credential::Unwanted,
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
@@ -67,7 +68,7 @@ pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret) {
         }
         Err(refusal) => {
             if matches!(refusal, Refusal::Unreadable(_)) {
-                app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+                app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, mine.elicitation());
             }
             tracing::error!(attempt = %attempt.id, error = %refusal, "a trip could not be finished");
             (Outcome::Unreachable, None)

@@ -2,6 +2,7 @@
 
 use crate::{
     app::App,
+    audit::{About, Actor},
     connection::Connection,
     elicitation::{Attempt, AttemptId, ElicitationId, Owned, OwnedOpen, State},
     identity::SessionLife,
@@ -54,8 +55,17 @@ pub fn open(app: &App, visit: Visit) -> Result<Opened, Refusal> {
     let Visit { elicitation, visitor, connection } = visit;
     let visitor = visitor.ok_or(Refusal::NotSignedIn)?;
     let subject = visitor.subject.as_ref().ok_or(Refusal::NotSignedIn)?;
+    let (id, server, provider) = (elicitation.id, elicitation.server.clone(), elicitation.provider.clone());
     let mine = elicitation.owned_by(subject).map_err(|_| {
-        app.metrics.security_event(SecurityEvent::WrongAccount);
+        // The subject is who came, not the owner, whom the elicitation names.
+        let about = About {
+            server: Some(server.clone()),
+            provider: Some(provider.clone()),
+            elicitation: Some(id),
+            subject: Some(subject.clone()),
+            connection: None,
+        };
+        app.security_event(SecurityEvent::WrongAccount, Actor::Person, about);
         Refusal::WrongAccount
     })?;
     Ok(Opened { mine, visitor, connection })

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::{
     app::App,
+    audit::Actor,
     clock::Millis,
     connect::Refusal,
     connection::{Connection, ConnectionId},
@@ -118,7 +119,7 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
 fn to_revoke(app: &App, connection: &Connection) -> Option<NewRevocation> {
     let provider = app.providers.get(&connection.provider)?;
     let opened = token(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
-        app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+        app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
         tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
     });
     let (token, hint) = opened.ok()?;

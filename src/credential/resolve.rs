@@ -2,6 +2,7 @@
 
 use crate::{
     app::App,
+    audit::Actor,
     connect::Refusal,
     connection::Connection,
     elicitation::{ProviderId, ServerId},
@@ -68,8 +69,9 @@ async fn look_up(
     if !connection.satisfies(&wanted.scopes, now) || !connection.is_usable(now) {
         return Ok(Resolved::Missing(Some(Box::new(connection))));
     }
-    let access = open_access(&app.vault, &connection)
-        .inspect_err(|_| app.metrics.security_event(SecurityEvent::SealedValueUnreadable))?;
+    let access = open_access(&app.vault, &connection).inspect_err(|_| {
+        app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Server, &connection);
+    })?;
     let missing = wanted.scopes.without(&connection.granted);
     Ok(Resolved::Ready { connection: Box::new(connection), access, missing })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::{
     app::App,
+    audit::{About, Actor},
     connection::ConnectionId,
     elicitation::{ProviderId, ServerId},
     ladder,
@@ -121,7 +122,13 @@ async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'st
     let cell = place(queued.id, &queued.server, &queued.owner, &queued.provider);
     let opened = app.vault.open(&cell, &queued.token).ok().and_then(|plain| plain.into_secret());
     let token = opened.ok_or_else(|| {
-        app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+        let about = About {
+            server: Some(queued.server.clone()),
+            provider: Some(queued.provider.clone()),
+            subject: Some(queued.owner.clone()),
+            ..About::default()
+        };
+        app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, about);
         Later::because("sealed_value_unreadable")
     })?;
     match app.providers.revoke(&provider, &token, queued.hint.as_str()).await {

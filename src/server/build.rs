@@ -16,6 +16,7 @@ use crate::{
     outbound::{self, AddressPolicy, Outbound, SetupError},
     provider::Providers,
     random::Random,
+    recorder::Recorder,
     store::{ConnectionFilter, Store, StoreError},
     telemetry::Metrics,
     vault::{KeyError, KeyId, Vault},
@@ -119,6 +120,7 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         identity,
         providers,
         metrics,
+        recorder: Recorder::default(),
         tasks: TaskTracker::new(),
         shutdown: CancellationToken::new(),
     }))

@@ -19,10 +19,10 @@ use uuid::Uuid;
 use super::{
     Store, StoreError,
     statements::{Engine, statements},
-    tx::{Tx, read, within, write},
+    tx::{Tx, read, within},
 };
 use crate::{
-    audit::{Entry, Head, Kind, Row, Sealer},
+    audit::{About, Actor, Entry, Head, Kind, Row, Sealer},
     clock::Millis,
     elicitation::ServerId,
 };
@@ -245,41 +245,47 @@ impl Store {
         heads
     }
 
-    /// Deletes rows from before `before`, each chain from its beginning, and gives for each that was cut the number that
-    /// it begins with now and how many rows went.
+    /// Deletes rows from before `before`, each chain from its beginning, and tells in the record where it begins now: a
+    /// beginning that is gone without that was taken out by somebody. Gives how many rows went.
     ///
     /// # Errors
     /// When the store is unavailable; chains that were cut before stay so.
-    pub async fn purge_audit(&self, before: Millis) -> Result<Vec<(Uuid, i64, u64)>, StoreError> {
+    pub async fn purge_audit(&self, before: Millis, now: Millis) -> Result<u64, StoreError> {
         let chains: Vec<Uuid> = read!(self, WITH_OLD_ROWS, |sql, pool| {
             sqlx::query_scalar(sql).bind(before.0).fetch_all(pool).await?
         });
-        let mut cut = Vec::new();
+        let mut gone = 0;
         for chain in chains {
-            let first: Option<i64> = read!(self, FIRST_TO_KEEP, |sql, pool| {
-                sqlx::query_scalar(sql).bind(chain).bind(before.0).fetch_optional(pool).await?
-            });
-            let first = match first {
-                Some(first) => first,
-                None => {
-                    let end: Option<(i64, Vec<u8>)> = read!(self, END, |sql, pool| sqlx::query_as(sql)
-                        .bind(chain)
-                        .fetch_optional(pool)
-                        .await?);
-                    end.map_or(1, |(last, _)| last.saturating_add(1))
-                }
-            };
-            let gone = write!(self, CUT, |sql, pool| sqlx::query(sql)
-                .bind(chain)
-                .bind(first)
-                .execute(pool)
-                .await?
-                .rows_affected());
-            if gone > 0 {
-                cut.push((chain, first, gone));
-            }
+            gone += self.cut(chain, before, now).await?;
         }
-        Ok(cut)
+        Ok(gone)
+    }
+
+    async fn cut(&self, chain: Uuid, before: Millis, now: Millis) -> Result<u64, StoreError> {
+        let first: Option<i64> = read!(self, FIRST_TO_KEEP, |sql, pool| {
+            sqlx::query_scalar(sql).bind(chain).bind(before.0).fetch_optional(pool).await?
+        });
+        let first = match first {
+            Some(first) => first,
+            None => {
+                let end: Option<(i64, Vec<u8>)> = read!(self, END, |sql, pool| sqlx::query_as(sql)
+                    .bind(chain)
+                    .fetch_optional(pool)
+                    .await?);
+                end.map_or(1, |(last, _)| last.saturating_add(1))
+            }
+        };
+        let mut tx = self.begin_tx().await?;
+        let gone = within!(&mut tx, CUT, |sql, connection| {
+            sqlx::query(sql).bind(chain).bind(first).execute(connection).await?.rows_affected()
+        });
+        if gone > 0 {
+            let told = Entry::new(Kind::Purged, Actor::Program, About::default(), now);
+            let times = i64::try_from(gone).unwrap_or(i64::MAX);
+            tx.audit(Entry { times, ..told.because(&format!("{chain}:{first}")) });
+        }
+        tx.commit().await?;
+        Ok(gone)
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Every metric, in the order of the registry.
-pub const METRICS: [Metric; 13] = [
+pub const METRICS: [Metric; 14] = [
     Metric {
         name: "build",
         kind: "info",
@@ -120,6 +120,13 @@ pub const METRICS: [Metric; 13] = [
         labels: &["kind"],
         help: "Requests that the database failed",
         values: "`kind`: `unavailable`, `corrupt` (a row cannot be read), `refused`.",
+    },
+    Metric {
+        name: "audit_records_lost",
+        kind: "counter",
+        labels: &["what"],
+        help: "Happenings that the audit record had no room for, because the database did not take any for long",
+        values: "`what`: `hand_out`, `refusal`.",
     },
 ];
 

@@ -83,6 +83,7 @@ struct Inner {
     revocations: Counters<2>,
     outbound: Counters<1>,
     store_errors: Counters<1>,
+    records_lost: Counters<1>,
     security_events: Counters<1>,
 }
 
@@ -109,6 +110,7 @@ impl Metrics {
             revocations,
             outbound,
             store,
+            records_lost,
         ] = &METRICS;
         let mut registry = Registry::with_prefix("consentry");
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
@@ -130,6 +132,7 @@ impl Metrics {
             revocations: Family::default(),
             outbound: family(&mut registry, outbound, &["answered"]),
             store_errors: family(&mut registry, store, &["unavailable", "corrupt", "refused"]),
+            records_lost: family(&mut registry, records_lost, &["hand_out", "refusal"]),
             security_events: family(
                 &mut registry,
                 &SECURITY_EVENTS,
@@ -225,6 +228,11 @@ impl Metrics {
             StoreError::Url | StoreError::Migration(_) | StoreError::Refused(_) => "refused",
         };
         count(&self.0.store_errors, "kind", kind, 1);
+    }
+
+    /// Counts what the audit record had no room for: a `hand_out` or a `refusal`.
+    pub fn records_lost(&self, what: &'static str, number: i64) {
+        count(&self.0.records_lost, "what", what, number.unsigned_abs());
     }
 
     /// Counts an answered request.

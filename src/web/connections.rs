@@ -1,6 +1,7 @@
 //! `/connections`: what a person has connected at one MCP server's issuer, and disconnecting it.
 
 use axum::{extract::RawQuery, response::Response};
+use futures_util::future::try_join;
 use time::OffsetDateTime;
 
 use crate::{
@@ -50,10 +51,11 @@ pub async fn list(here: Here, RawQuery(query): RawQuery) -> Response {
     // Everything at this issuer, whichever MCP server uses it: they are all the person's own.
     let filter =
         ConnectionFilter { issuer: Some(&issuer), sub: Some(&subject.sub), ..ConnectionFilter::default() };
-    match here.app.store.connections(filter, LISTED_MAX).await {
-        Ok(connections) => here.show(&pages::Connections {
+    let store = &here.app.store;
+    match try_join(store.connections(filter, LISTED_MAX), store.last_uses(filter, LISTED_MAX)).await {
+        Ok((connections, used)) => here.show(&pages::Connections {
             frame: here.frame_of(&visitor),
-            listed: connections.iter().map(|one| here.listed(one)).collect(),
+            listed: connections.iter().map(|one| here.listed(one, used.get(&one.id).copied())).collect(),
         }),
         Err(error) => here.store_trouble(&error),
     }
@@ -100,7 +102,7 @@ pub async fn disconnect(here: Here, Segments(id): Segments<String>, Body(body): 
 }
 
 impl Here {
-    fn listed(&self, connection: &Connection) -> pages::Listed {
+    fn listed(&self, connection: &Connection, last_used_at: Option<Millis>) -> pages::Listed {
         let provider = self.app.providers.get(&connection.provider);
         let words = |scope: &str| {
             let known = provider.as_ref().and_then(|provider| provider.scope_words.get(scope));
@@ -124,7 +126,7 @@ impl Here {
                 .map(|scope| pages::Permission { words: words(scope), technical: Label::new(scope) })
                 .collect(),
             connected_at: moment(connection.created_at),
-            last_used_at: None,
+            last_used_at: last_used_at.map(moment),
             ends_at: connection.refresh_expires_at.map(moment),
             disconnect: self.post(format!("/connections/{}/disconnect", connection.id)),
         }

@@ -5,7 +5,14 @@
 use axum::http::{HeaderMap, header};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 
-use crate::{app::App, config::PublicUrl, secret::Hash, telemetry::SecurityEvent, vault::Purpose};
+use crate::{
+    app::App,
+    audit::{About, Actor},
+    config::PublicUrl,
+    secret::Hash,
+    telemetry::SecurityEvent,
+    vault::Purpose,
+};
 
 /// The hidden field's name.
 pub const FIELD: &str = "csrf";
@@ -35,7 +42,7 @@ pub fn check(
     if tag_fits && is_ours(headers, &app.settings.public_url) {
         return Ok(());
     }
-    app.metrics.security_event(SecurityEvent::CsrfRefused);
+    app.security_event(SecurityEvent::CsrfRefused, Actor::Unknown, About::default());
     Err(FromElsewhere)
 }
 

@@ -4,6 +4,7 @@
 use axum::{http::HeaderValue, response::Response};
 
 use crate::{
+    audit::{About, Actor},
     connect::Refusal,
     elicitation::ElicitationId,
     provider::ProviderError,
@@ -35,7 +36,8 @@ impl Here {
             Refusal::Provider(error) => self.provider_trouble(&error),
             Refusal::Store(error) => self.store_trouble(&error),
             Refusal::Unreadable(_) => {
-                self.app.metrics.security_event(SecurityEvent::SealedValueUnreadable);
+                let about = About { elicitation: Some(id), ..About::default() };
+                self.app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, about);
                 tracing::error!(reference = self.reference, "a sealed value does not open");
                 self.show(&pages::ServerError { frame: self.frame() })
             }

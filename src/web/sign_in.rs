@@ -11,6 +11,7 @@ mod travelling;
 use axum::{extract::RawQuery, http::header, response::Response};
 
 use crate::{
+    audit::{About, Actor},
     elicitation::{AttemptId, ElicitationId, ServerId},
     identity::{Arrived, IdentityError, Response as Answer, SessionId, SessionLife, SignInRefusal, Target},
     store::{NewSignIn, SignedIn, StoreError},
@@ -241,7 +242,7 @@ impl Here {
                 SignInRefusal::Malformed | SignInRefusal::NotBegunHere | SignInRefusal::WrongIssuer,
             )
             | IdentityError::Token(_) => {
-                self.app.metrics.security_event(SecurityEvent::SignInRefused);
+                self.app.security_event(SecurityEvent::SignInRefused, Actor::Unknown, About::default());
                 tracing::warn!(reference = self.reference, %error, "a sign-in is refused");
             }
             IdentityError::SignIn(_) => {

@@ -177,6 +177,13 @@ async fn r117_no_secret_is_logged_shown_told_or_stored(db: Database) {
         let answer = api.call(Method::GET, path, None, &headers).await;
         said.push((path.into(), answer.body.to_string().into_bytes()));
     }
+    // The audit record too, with what is written when a minute is over.
+    world
+        .until(async || {
+            world.advance(std::time::Duration::from_secs(61));
+            rows(&world.database).await["audit"].iter().any(|row| row.contains("handed_out"))
+        })
+        .await;
     let elicitations = rows(&world.database).await["elicitations"].len();
     assert!(elicitations >= 2);
     // The database.

@@ -8,6 +8,7 @@
 mod engine;
 mod api;
 mod attacks;
+mod audit;
 mod browser;
 mod canaries;
 mod contract;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
+    audit::{About, Actor},
     clock::Millis,
     identity::{Arrived, Target},
     secret::Hash,
@@ -68,7 +69,7 @@ pub async fn agree(here: Here, Body(body): Body) -> Response {
         return here.sign_in_failed(SignInTrouble::TooLate, None);
     };
     if !here.is_confirmed_from(cookie, form.get(csrf::FIELD)) {
-        here.app.metrics.security_event(SecurityEvent::CsrfRefused);
+        here.app.security_event(SecurityEvent::CsrfRefused, Actor::Unknown, About::default());
         return here.bad(Bad::FromElsewhere);
     }
     match here.admit(&arrived).await {

@@ -273,6 +273,7 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 3], clock: &Clock, 
         random: Random,
         identity,
         metrics: Metrics::new(),
+        recorder: consentry::recorder::Recorder::default(),
         tasks: tokio_util::task::TaskTracker::new(),
         shutdown: tokio_util::sync::CancellationToken::new(),
     })

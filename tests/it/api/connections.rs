@@ -28,7 +28,8 @@ async fn a_connection_has_these_fields_and_no_others(db: Database) {
         "generation": 1,
         "expires_at": null,
         "created_at": now,
-        "updated_at": now
+        "updated_at": now,
+        "last_used_at": null
     });
     let answer = bench.files().get(&format!("/v1/connections/{}", connection.id)).await.ok(200);
     assert_eq!(answer, expected);

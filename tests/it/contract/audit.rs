@@ -3,8 +3,9 @@
 use consentry::{
     audit::{Actor, Entry, Flaw, Head, Kind, Row, Walk},
     clock::Millis,
+    connection::ConnectionId,
     elicitation::State,
-    store::AuditFilter,
+    store::{AuditFilter, ConnectionFilter},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -22,6 +23,7 @@ contract! {
     an_end_that_was_cut_off_is_told_by_a_head_that_was_seen,
     a_chain_is_purged_from_its_beginning_alone,
     r117_a_row_holds_no_token_and_no_label,
+    a_last_use_moves_forward_and_ends_with_its_connection,
 }
 
 /// With chains that begin here, also where another test was before.
@@ -290,17 +292,20 @@ async fn a_chain_is_purged_from_its_beginning_alone(db: Database) {
     let at = [0, 100, 50, 200];
     db.store.audit(at.map(happened).to_vec()).await.unwrap();
     let chain = db.store.audit_chains().await.unwrap()[0];
-    assert_eq!(db.store.purge_audit(NOW).await.unwrap(), []);
-    assert_eq!(db.store.purge_audit(after(60)).await.unwrap(), [(chain, 2, 1)]);
-    assert_eq!(rows(&db).await.len(), 3);
+    let now = after(1_000);
+    assert_eq!(db.store.purge_audit(NOW, now).await.unwrap(), 0);
+    assert_eq!(db.store.purge_audit(after(60), now).await.unwrap(), 1);
+    let purged = rows(&db).await.pop().unwrap();
+    assert_eq!((purged.kind.as_str(), purged.detail), ("purged", Some(format!("{chain}:2"))));
+    assert_eq!(rows(&db).await.len(), 3 + 1);
     assert_eq!(flaws(&db, &[]).await, [Flaw::Missing(1, 1)], "unless a purge is known");
     let mut walk = Walk::new(&db.sealer, &[2], Vec::new());
     for row in db.store.audit_chain(chain, 0, 9).await.unwrap() {
         walk.step(&row);
     }
     assert_eq!(walk.end().1, []);
-    assert_eq!(db.store.purge_audit(Millis(i64::MAX)).await.unwrap(), [(chain, 5, 3)]);
-    assert!(db.store.audit_chains().await.unwrap().is_empty());
+    assert_eq!(db.store.purge_audit(Millis(i64::MAX), now).await.unwrap(), 4);
+    assert!(rows(&db).await.iter().all(|row| row.kind == "purged"));
 }
 
 async fn r117_a_row_holds_no_token_and_no_label(db: Database) {
@@ -314,4 +319,23 @@ async fn r117_a_row_holds_no_token_and_no_label(db: Database) {
             assert!(!text.contains(canary), "{canary}: {text}");
         }
     }
+}
+
+async fn a_last_use_moves_forward_and_ends_with_its_connection(db: Database) {
+    let db = afresh(db).await;
+    let connection = db.store.given_connection("octocat").await;
+    let id = connection.id;
+    assert_eq!(db.store.last_use(id).await.unwrap(), None);
+    for (at, seen) in [(60, 60), (30, 60), (120, 120)] {
+        db.store.record(&[(id, after(at))], vec![happened(at)]).await.unwrap();
+        assert_eq!(db.store.last_use(id).await.unwrap(), Some(after(seen)));
+    }
+    let unknown = ConnectionId(Uuid::from_u128(7));
+    db.store.record(&[(unknown, after(1))], Vec::new()).await.unwrap();
+    assert_eq!(db.store.last_use(unknown).await.unwrap(), None, "it is not there");
+    let listed = db.store.last_uses(ConnectionFilter::default(), 9).await.unwrap();
+    assert_eq!(listed.into_iter().collect::<Vec<_>>(), [(id, after(120))]);
+    db.store.disconnect(&files(), id, "disconnected_by_user", |_| None, NOW).await.unwrap().unwrap();
+    db.store.purge_uses().await.unwrap();
+    assert_eq!(db.store.last_use(id).await.unwrap(), None);
 }

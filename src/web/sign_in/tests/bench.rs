@@ -188,6 +188,7 @@ async fn app(
         identity,
         providers,
         metrics: Metrics::new(),
+        recorder: crate::recorder::Recorder::default(),
         tasks: tokio_util::task::TaskTracker::new(),
         shutdown: tokio_util::sync::CancellationToken::new(),
     })

@@ -1,0 +1,168 @@
+//! The audit record as a whole server keeps it: every hand-out counted, refusals recorded, nothing written by a read.
+
+use std::time::Duration;
+
+use consentry::{
+    audit::Row,
+    store::{AuditFilter, Store},
+};
+use serde_json::Value;
+
+use crate::{
+    engine::Database,
+    world::{FILES, NOTES, World},
+};
+
+on_both_engines! {
+    r111_every_hand_out_is_counted_in_its_minute,
+    a_drain_writes_what_is_left,
+    a_resolve_writes_nothing,
+    refusals_are_recorded_with_who_and_what,
+    when_a_connection_was_last_used_is_shown,
+}
+
+const OVER: Duration = Duration::from_secs(61);
+
+async fn rows(store: &Store) -> Vec<Row> {
+    store.audit_rows(AuditFilter::default(), 1_000).await.unwrap()
+}
+
+async fn of_kind(store: &Store, kind: &str) -> Vec<Row> {
+    let mut rows = rows(store).await;
+    rows.retain(|row| row.kind == kind);
+    rows
+}
+
+/// Alice's connections of both third parties.
+async fn connected(world: &World) {
+    let api = world.api("files");
+    let mut alice = world.browser();
+    for provider in [FILES, NOTES] {
+        alice.opens(&api.asks("alice", provider).await.url).await;
+        if alice.page().name().as_deref() == Some("sign-in") {
+            alice.signs_in("alice").await.is("ready");
+        }
+        alice.connects("octocat").await.is("connected");
+    }
+}
+
+/// Lets minutes pass until the record has what it should: one that passes while it is being written counts for nobody.
+async fn rounds<F: Future<Output = bool>>(world: &World, mut is_so: impl FnMut() -> F) {
+    world
+        .until(|| {
+            world.advance(OVER);
+            is_so()
+        })
+        .await;
+}
+
+async fn ready(world: &World, provider: &str) -> Value {
+    let answer = world.api("files").resolves("alice", provider).await;
+    assert_eq!(answer["status"], "ready", "{answer}");
+    answer
+}
+
+async fn r111_every_hand_out_is_counted_in_its_minute(db: Database) {
+    let store = db.store.clone();
+    let world = World::start(db).await;
+    connected(&world).await;
+    let mut expected = Vec::new();
+    for (files, notes) in [(3_i64, 1_i64), (2, 0), (7, 4)] {
+        for (provider, times) in [(FILES, files), (NOTES, notes)] {
+            for _ in 0..times {
+                ready(&world, provider).await;
+            }
+            expected.extend((times > 0).then(|| (provider.to_owned(), times)));
+        }
+        world.advance(OVER);
+    }
+    // Both in one answer, which is two hand-outs; and one that hands out nothing, for something is missing.
+    let mut both = world.api("files").question("alice", FILES);
+    let body = both.as_object_mut().unwrap();
+    let only = body.remove("provider").unwrap();
+    body.insert("requests".into(), serde_json::json!([{ "provider": only }, { "provider": NOTES }]));
+    world.api("files").post("/v1/credentials/resolve", &both).await.expect(200);
+    expected.extend([(FILES.to_owned(), 1), (NOTES.to_owned(), 1)]);
+    world.api("files").asks("bob", FILES).await;
+    rounds(&world, async || of_kind(&store, "handed_out").await.len() == expected.len()).await;
+    let mut found: Vec<_> = of_kind(&store, "handed_out")
+        .await
+        .into_iter()
+        .map(|row| {
+            assert_eq!((row.actor.as_str(), row.server.as_deref()), ("server", Some("files")));
+            assert!(row.connection.is_some() && row.subject.is_some());
+            (row.provider.unwrap(), row.times)
+        })
+        .collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+async fn a_drain_writes_what_is_left(db: Database) {
+    let store = db.replica().await;
+    let world = World::start(db.clone()).await;
+    connected(&world).await;
+    for _ in 0..5 {
+        ready(&world, FILES).await;
+    }
+    assert!(of_kind(&store, "handed_out").await.is_empty(), "the minute is not over");
+    drop(world);
+    let found = of_kind(&store, "handed_out").await;
+    assert_eq!(found.iter().map(|row| row.times).collect::<Vec<_>>(), [5]);
+}
+
+async fn a_resolve_writes_nothing(db: Database) {
+    let database = db.clone();
+    let world = World::start(db).await;
+    connected(&world).await;
+    let before = crate::rows::rows(&database).await;
+    for _ in 0..50 {
+        ready(&world, FILES).await;
+    }
+    assert!(crate::rows::rows(&database).await == before);
+}
+
+async fn refusals_are_recorded_with_who_and_what(db: Database) {
+    let store = db.store.clone();
+    let world = World::start(db).await;
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut bob = world.browser();
+    bob.opens(&link.url).await;
+    bob.signs_in("bob").await.is("wrong-account");
+    bob.opens(&link.url).await.is("wrong-account");
+    world.api("files").with_key("nobody's").get("/v1/providers").await.expect(401);
+    bob.opens(&format!("{}/callback/files/{FILES}?code=c&state=made-up", world.public_url))
+        .await
+        .is("other-browser");
+    let kinds = ["wrong_account", "api_key_refused", "other_browser"];
+    rounds(&world, async || {
+        let rows = rows(&store).await;
+        kinds.iter().all(|kind| rows.iter().any(|row| row.kind == *kind))
+    })
+    .await;
+    let wrong = of_kind(&store, "wrong_account").await;
+    assert_eq!(wrong.iter().map(|row| row.times).sum::<i64>(), 2);
+    let first = &wrong[0];
+    assert_eq!((first.actor.as_str(), first.result.as_str()), ("person", "refused"));
+    assert_eq!(first.elicitation.map(|id| id.to_string()), Some(link.id));
+    assert!(first.subject.is_some(), "who came");
+    let key = &of_kind(&store, "api_key_refused").await[0];
+    assert_eq!((key.actor.as_str(), &key.server, &key.subject), ("unknown", &None, &None));
+}
+
+async fn when_a_connection_was_last_used_is_shown(db: Database) {
+    let world = World::start(db).await;
+    connected(&world).await;
+    let api = world.api("files");
+    let id = ready(&world, FILES).await["connection"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/connections/{id}");
+    assert_eq!(api.get(&path).await.expect(200)["last_used_at"], Value::Null, "not yet");
+    let used = world.clock.now().rfc3339();
+    rounds(&world, async || !api.get(&path).await.expect(200)["last_used_at"].is_null()).await;
+    assert_eq!(api.get(&path).await.expect(200)["last_used_at"], used);
+    let page = api.get("/v1/connections?sub=alice").await.expect(200);
+    let seen: Vec<_> =
+        page["connections"].as_array().unwrap().iter().map(|one| &one["last_used_at"]).collect();
+    assert!(seen.contains(&&Value::from(used)) && seen.contains(&&Value::Null), "{page}");
+}
