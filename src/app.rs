@@ -10,6 +10,7 @@ use crate::{
     config::{McpServer, Provider, Settings},
     elicitation::{ProviderId, ServerId},
     identity::Identity,
+    outbound::Outbound,
     provider::Providers,
     random::Random,
     recorder::Recorder,
@@ -38,6 +39,8 @@ pub struct Parts {
     pub identity: Identity,
     /// The third parties.
     pub providers: Providers,
+    /// The one client of outgoing calls.
+    pub outbound: Outbound,
     /// What is counted.
     pub metrics: Metrics,
     /// What is recorded off the request's path.

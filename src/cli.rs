@@ -16,6 +16,7 @@ mod output;
 mod process;
 mod providers;
 mod serve;
+mod webhooks;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -60,6 +61,9 @@ enum Command {
     /// What users have been asked.
     #[command(subcommand)]
     Elicitations(elicitations::Command),
+    /// What was posted to MCP servers, and what could not be.
+    #[command(subcommand)]
+    Webhooks(webhooks::Command),
     /// The description of the API (OpenAPI 3.1), as JSON.
     Openapi,
     /// What is running.
@@ -113,6 +117,7 @@ fn dispatch(context: &Context, command: Command) -> Result<(), CliError> {
         Command::Providers(command) => providers::run(context, &command),
         Command::Connections(command) => process::wait_for(connections::run(context, command)),
         Command::Elicitations(command) => process::wait_for(elicitations::run(context, command)),
+        Command::Webhooks(command) => process::wait_for(webhooks::run(context, command)),
         Command::Openapi => documents::openapi(context),
         Command::Version => version(context),
         Command::Health => process::wait_for(health::run(context)),

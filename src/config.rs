@@ -73,6 +73,13 @@ pub struct Settings {
     pub providers: Vec<Provider>,
 }
 
+impl Settings {
+    /// The MCP servers that have a webhook.
+    pub fn posted(&self) -> impl Iterator<Item = ServerId> {
+        self.mcp_servers.iter().filter(|server| server.webhook.is_some()).map(|server| server.id.clone())
+    }
+}
+
 /// The external base URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(Url);

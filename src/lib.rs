@@ -9,6 +9,7 @@ pub mod config;
 pub mod connect;
 pub mod connection;
 pub mod credential;
+pub mod delivery;
 pub mod elicitation;
 pub mod identity;
 pub mod ladder;

@@ -63,6 +63,9 @@ impl Default for Limits {
     }
 }
 
+/// The rest of an answer that is worth reading for the connection's sake, in bytes.
+const REST_MAX: u64 = 16 * 1024;
+
 /// What the client is made of.
 #[derive(Clone, Debug, Default)]
 pub struct OutboundSettings {
@@ -171,6 +174,29 @@ impl Outbound {
         self.deliver(parts.method, url, parts.headers, body).await
     }
 
+    /// Sends one request, once, and returns the head of whatever is answered, as soon as it is there. `limit` takes the
+    /// place of the limits of a whole request. What else the other side says is not heard.
+    ///
+    /// # Errors
+    /// As [`Outbound::send`].
+    pub async fn post(&self, request: Request<Vec<u8>>, limit: Duration) -> Result<Answer, OutboundError> {
+        let (parts, body) = request.into_parts();
+        let url =
+            Url::parse(&parts.uri.to_string()).map_err(|_| OutboundError::Refused(RefusedTarget::Url))?;
+        let response = self.call(parts.method, url, parts.headers, body, Some(limit)).await;
+        self.0.metrics.outbound(response.as_ref().err().copied());
+        let mut response = response?;
+        let headers = std::mem::take(response.headers_mut());
+        // A short rest is read, so that the connection can be used again.
+        let short = response.content_length().is_some_and(|length| length <= REST_MAX);
+        let status = response.status();
+        let received_at = self.0.clock.now();
+        if short {
+            while let Ok(Some(_)) = response.chunk().await {}
+        }
+        Ok(Answer { status, headers, body: Vec::new(), received_at })
+    }
+
     /// Gets JSON, with a bearer token where one is given (RFC 6750, section 2.1).
     ///
     /// # Errors
@@ -208,9 +234,21 @@ impl Outbound {
         &self,
         method: Method,
         url: Url,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Answer, OutboundError> {
+        let response = self.call(method, url, headers, body, None).await?;
+        self.receive(response).await
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        url: Url,
+        mut headers: HeaderMap,
+        body: Vec<u8>,
+        limit: Option<Duration>,
+    ) -> Result<reqwest::Response, OutboundError> {
         let client = match self.0.policy.route(&url).map_err(OutboundError::Refused)? {
             Route::Open => &self.0.open,
             Route::Trusted => &self.0.trusted,
@@ -223,13 +261,13 @@ impl Outbound {
             *request.body_mut() = Some(body.into());
         }
         let limits = self.0.limits;
+        let head = limit.unwrap_or_else(|| limits.connect.saturating_add(limits.head));
+        *request.timeout_mut() = limit;
         // The library has no limit for the head alone. When this one ends, connecting has ended before.
-        let response =
-            tokio::time::timeout(limits.connect.saturating_add(limits.head), client.execute(request))
-                .await
-                .map_err(|_| OutboundError::TimedOut { sent: true })?
-                .map_err(|error| OutboundError::of(&error))?;
-        self.receive(response).await
+        tokio::time::timeout(head, client.execute(request))
+            .await
+            .map_err(|_| OutboundError::TimedOut { sent: true })?
+            .map_err(|error| OutboundError::of(&error))
     }
 
     async fn receive(&self, mut response: reqwest::Response) -> Result<Answer, OutboundError> {

@@ -34,6 +34,12 @@ impl Secret {
     }
 }
 
+impl AsRef<Secret> for Secret {
+    fn as_ref(&self) -> &Secret {
+        self
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")

@@ -8,9 +8,11 @@
 mod body;
 mod stream;
 mod wait;
+mod webhook;
 
 pub use self::{
     body::{Data, Event, Notification},
     stream::{Feed, HEARTBEAT, Told},
     wait::settled,
+    webhook::{post, receiver, sign},
 };

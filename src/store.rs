@@ -9,6 +9,7 @@ mod attempts;
 mod audit;
 mod connections;
 mod creation;
+mod deliveries;
 mod elicitations;
 mod lane;
 mod notices;
@@ -34,6 +35,7 @@ pub use self::{
     audit::AuditFilter,
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
+    deliveries::Backlog,
     open::UrlError,
     revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
@@ -53,6 +55,7 @@ pub struct Store {
     wake: wake::Wake,
     notices: Option<notices::Notices>,
     journal: Option<Arc<audit::Journal>>,
+    posted: deliveries::Posted,
     queued: Arc<watch::Sender<()>>,
     tried: Arc<watch::Sender<()>>,
 }
@@ -151,6 +154,7 @@ impl Store {
             audit::ALL,
             connections::ALL,
             creation::ALL,
+            deliveries::ALL,
             elicitations::ALL,
             open::ALL,
             revocations::ALL,

@@ -8,6 +8,6 @@ mod security;
 pub use self::{
     catalogue::{METRICS, Metric, document},
     log::{LogError, start_log},
-    metrics::{Answered, Lookup, Metrics},
+    metrics::{Answered, Delivered, Lookup, Metrics},
     security::SecurityEvent,
 };

@@ -2,6 +2,7 @@
 //!
 //! Nothing depends on it for correctness; a missed round is made good by the next.
 
+mod deliveries;
 mod pump;
 mod revocations;
 
@@ -19,23 +20,24 @@ const ROUND: Duration = Duration::from_secs(15);
 /// Rounds between two clean-ups.
 const ROUNDS_PER_PURGE: u32 = 40;
 /// Longer than anything is tried again.
-const LONGEST_QUEUED: Duration = Duration::from_hours(24 * 8);
+const LONGEST_QUEUED: Duration = Duration::from_hours(24 * 20);
 /// Elicitations that are closed in one go.
 const BATCH: u32 = 200;
 
 /// Everything, until the process drains and what is under way has ended.
 pub async fn run(app: App) {
-    tokio::join!(sweep(app.clone()), revocations::run(app));
+    tokio::join!(sweep(app.clone()), deliveries::run(app.clone()), revocations::run(app));
 }
 
 async fn sweep(app: App) {
     let mut round: u32 = 0;
     while !app.shutdown.is_cancelled() {
-        for result in [satisfy(&app).await, expire(&app).await] {
+        for result in [satisfy(&app).await, expire(&app).await, deliveries::measure(&app).await] {
             note(result);
         }
         if round.is_multiple_of(ROUNDS_PER_PURGE) {
             note(purge(&app).await);
+            note(deliveries::drop_unposted(&app).await);
         }
         round = round.wrapping_add(1);
         tokio::select! {
@@ -87,6 +89,8 @@ pub async fn purge(app: &App) -> Result<(), Refusal> {
     let now = app.clock.now();
     let lifetimes = &app.settings.lifetimes;
     let before = now.minus(lifetimes.history);
+    // Before the signals: they are kept for what is still to be posted.
+    app.store.purge_deliveries(before, before.minus(LONGEST_QUEUED)).await?;
     app.store.purge(before).await?;
     app.store.purge_revocations(before, before.minus(LONGEST_QUEUED)).await?;
     app.store.purge_uses().await?;

@@ -42,6 +42,7 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliEr
     let settings = context.settings()?;
     let store =
         Store::open(&settings.database.url, settings.database.connections).await.map_err(CliError::failed)?;
+    let store = store.posting(settings.posted());
     let now = Clock::system().now();
     let done = match command {
         Command::List { server, state, limit } => list(context, &store, now, server, state, limit).await,

@@ -26,12 +26,6 @@ pub fn notes(settings: &Settings) -> Vec<String> {
     if settings.mcp_servers.is_empty() {
         notes.push("there are no [[mcp_servers]]: nobody can call the API".to_owned());
     }
-    for server in settings.mcp_servers.iter().filter(|server| server.webhook.is_some()) {
-        notes.push(format!(
-            "MCP server {} has a webhook: they are not sent yet, read GET /v1/events",
-            server.id
-        ));
-    }
     for provider in &settings.providers {
         let id = &provider.id;
         if !provider.pkce {

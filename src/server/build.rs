@@ -98,9 +98,11 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
     let vault = Vault::new(std::mem::take(&mut settings.keys), random)?;
     let metrics = Metrics::new();
     metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
+    metrics.know_webhooks(settings.posted());
     let outbound = outbound(&settings, &metrics, &clock)?;
     let store =
         open(&settings, &vault).await?.recorded(Sealer::new(vault.clone(), settings.audit_names_subjects));
+    let store = store.posting(settings.posted());
     let identity = Identity::new(
         settings.authorization_servers.clone(),
         outbound.clone(),
@@ -110,7 +112,7 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         settings.public_url.clone(),
     );
     let providers =
-        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound, clock.clone());
+        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
     Ok(App::new(Parts {
         settings,
         store,
@@ -119,6 +121,7 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         random,
         identity,
         providers,
+        outbound,
         metrics,
         recorder: Recorder::default(),
         tasks: TaskTracker::new(),

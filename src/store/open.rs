@@ -91,6 +91,7 @@ impl Store {
             random: Random,
             wake: Wake::default(),
             notices,
+            posted: Arc::default(),
             queued: Arc::default(),
             tried: Arc::default(),
             journal: None,

@@ -18,6 +18,13 @@ use crate::{
     subject::Subject,
 };
 
+macro_rules! columns {
+    () => {
+        "id, server, sequence, kind, elicitation, connection, provider, issuer, sub, client_ref, reason, legacy, at_ms"
+    };
+}
+pub(super) use columns;
+
 statements! {
     /// Takes the MCP server's next number. The row stays locked until the commit, so that a number becomes
     /// visible only after every smaller one.
@@ -27,14 +34,14 @@ statements! {
     INSERT = "INSERT INTO signals (id, server, sequence, kind, elicitation, connection, provider, issuer, sub, \
         client_ref, reason, legacy, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
-    AFTER = "SELECT id, server, sequence, kind, elicitation, connection, provider, issuer, sub, client_ref, reason, \
-        legacy, at_ms FROM signals WHERE server = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
+    AFTER = concat!("SELECT ", columns!(), " FROM signals WHERE server = $1 AND sequence > $2 ORDER BY sequence \
+        LIMIT $3");
 
     HEAD = "SELECT sequence FROM signal_heads WHERE server = $1";
 }
 
 #[derive(FromRow)]
-struct SignalRow {
+pub(super) struct SignalRow {
     id: Uuid,
     server: String,
     sequence: i64,
@@ -180,6 +187,6 @@ impl Tx {
                 .execute(connection)
                 .await?;
         });
-        Ok(())
+        self.queue_delivery(signal, sequence).await
     }
 }

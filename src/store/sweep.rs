@@ -35,7 +35,9 @@ statements! {
 
     PURGE_ELICITATIONS = "DELETE FROM elicitations WHERE closed_at_ms < $1";
 
-    PURGE_SIGNALS = "DELETE FROM signals WHERE at_ms < $1";
+    /// Not what is still to be posted, or may be replayed.
+    PURGE_SIGNALS = "DELETE FROM signals WHERE at_ms < $1 AND NOT EXISTS (SELECT 1 FROM deliveries d \
+        WHERE d.signal = signals.id AND d.state IN ('due', 'dead'))";
 
     PURGE_IDEMPOTENCY = "DELETE FROM idempotency_keys WHERE created_at_ms < $1";
 

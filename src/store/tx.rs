@@ -16,7 +16,7 @@ use std::{
 use sqlx::{Connection as _, PgConnection, Postgres, Sqlite, Transaction};
 use tokio::time::timeout;
 
-use super::{Store, StoreError, audit::Told, open::Pools};
+use super::{Store, StoreError, audit::Told, deliveries::Posted, open::Pools};
 
 /// Runs one query builder against the pool that reads: `read!(store, STATEMENT, |query, pool| ...)`.
 macro_rules! read {
@@ -107,6 +107,8 @@ pub(super) struct Tx {
     pub(super) on: On,
     /// What it tells the audit record, if this store keeps one.
     pub(super) told: Told,
+    /// The MCP servers whose signals are posted as well.
+    pub(super) posted: Posted,
 }
 
 /// The engine's own transaction.
@@ -132,7 +134,7 @@ impl Store {
             Ok(begun.await.map_err(|_| StoreError::Unavailable("a transaction could not begin"))??)
         });
         let on = on.await?;
-        Ok(Tx { on, told: Told::new(self.journal.clone()) })
+        Ok(Tx { on, told: Told::new(self.journal.clone()), posted: self.posted.clone() })
     }
 }
 

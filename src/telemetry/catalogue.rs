@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Every metric, in the order of the registry.
-pub const METRICS: [Metric; 14] = [
+pub const METRICS: [Metric; 17] = [
     Metric {
         name: "build",
         kind: "info",
@@ -103,6 +103,28 @@ pub const METRICS: [Metric; 14] = [
         help: "Tries to tell third parties that a token is no longer wanted",
         values: "`provider`: its id. `state`: `confirmed`; `due` (it is tried again); `shared` (not told, another \
                  connection has the same account); `impossible` (it has no way to be told); `dead` (given up).",
+    },
+    Metric {
+        name: "webhooks",
+        kind: "counter",
+        labels: &["server", "outcome"],
+        help: "Posts to MCP servers' webhooks",
+        values: "`server`: the MCP server's id. `outcome`: `taken`; `failed` (it is posted again); `gone` (the receiver \
+                 answered 410, nothing is posted to it any more); `dead` (given up).",
+    },
+    Metric {
+        name: "webhook_oldest_due_seconds",
+        kind: "gauge",
+        labels: &["server"],
+        help: "For how long the oldest signal waits for its MCP server's webhook; 0 when none does",
+        values: "`server`: the MCP server's id. Measured every 15 seconds.",
+    },
+    Metric {
+        name: "webhook_dead_letters",
+        kind: "gauge",
+        labels: &["server"],
+        help: "Signals that were given up and can be replayed",
+        values: "`server`: the MCP server's id. Measured every 15 seconds.",
     },
     Metric {
         name: "outbound_requests",

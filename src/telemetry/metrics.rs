@@ -13,7 +13,7 @@ use super::{
     catalogue::{METRICS, Metric, SECURITY_EVENTS},
 };
 use crate::{
-    elicitation::{Outcome, ProviderId, State},
+    elicitation::{Outcome, ProviderId, ServerId, State},
     outbound::OutboundError,
     provider::{Class, ProviderError},
     revocation,
@@ -65,6 +65,32 @@ pub enum Lookup {
     Failed,
 }
 
+/// What a post to a webhook led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// The receiver has it.
+    Taken,
+    /// It is posted again.
+    Failed,
+    /// The receiver is no more.
+    Gone,
+    /// It is given up.
+    Dead,
+}
+
+impl Delivered {
+    const ALL: [Self; 4] = [Self::Taken, Self::Failed, Self::Gone, Self::Dead];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Failed => "failed",
+            Self::Gone => "gone",
+            Self::Dead => "dead",
+        }
+    }
+}
+
 /// The counters. Cloning shares them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -81,6 +107,9 @@ struct Inner {
     providers_paused: Family<Labels<1>, Gauge>,
     lookups: Counters<1>,
     revocations: Counters<2>,
+    webhooks: Counters<2>,
+    webhook_age: Family<Labels<1>, Gauge>,
+    webhook_dead: Family<Labels<1>, Gauge>,
     outbound: Counters<1>,
     store_errors: Counters<1>,
     records_lost: Counters<1>,
@@ -108,6 +137,9 @@ impl Metrics {
             paused,
             lookups,
             revocations,
+            webhooks,
+            webhook_age,
+            webhook_dead,
             outbound,
             store,
             records_lost,
@@ -130,6 +162,9 @@ impl Metrics {
             providers_paused: Family::default(),
             lookups: family(&mut registry, lookups, &["ready", "missing", "failed"]),
             revocations: Family::default(),
+            webhooks: Family::default(),
+            webhook_age: Family::default(),
+            webhook_dead: Family::default(),
             outbound: family(&mut registry, outbound, &["answered"]),
             store_errors: family(&mut registry, store, &["unavailable", "corrupt", "refused"]),
             records_lost: family(&mut registry, records_lost, &["hand_out", "refusal"]),
@@ -144,6 +179,9 @@ impl Metrics {
         register(&mut registry, refreshes, inner.refreshes.clone());
         register(&mut registry, paused, inner.providers_paused.clone());
         register(&mut registry, revocations, inner.revocations.clone());
+        register(&mut registry, webhooks, inner.webhooks.clone());
+        register(&mut registry, webhook_age, inner.webhook_age.clone());
+        register(&mut registry, webhook_dead, inner.webhook_dead.clone());
         Self(Arc::new(Inner { registry, ..inner }))
     }
 
@@ -159,6 +197,29 @@ impl Metrics {
                 drop(self.0.revocations.get_or_create(&by_state(provider, state)));
             }
         }
+    }
+
+    /// Lets what is counted by webhook begin at 0.
+    pub fn know_webhooks(&self, servers: impl IntoIterator<Item = ServerId>) {
+        for server in servers {
+            for outcome in Delivered::ALL {
+                drop(self.0.webhooks.get_or_create(&by_webhook(&server, outcome)));
+            }
+            self.webhook_backlog(&server, Duration::ZERO, 0);
+        }
+    }
+
+    /// Counts a post to an MCP server's webhook.
+    pub fn webhook(&self, server: &ServerId, outcome: Delivered) {
+        self.0.webhooks.get_or_create(&by_webhook(server, outcome)).inc();
+    }
+
+    /// Tells how long the oldest signal waits for an MCP server's webhook, and how many were given up.
+    pub fn webhook_backlog(&self, server: &ServerId, age: Duration, dead: i64) {
+        let label = [("server", server.to_string())];
+        let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+        self.0.webhook_age.get_or_create(&label).set(seconds);
+        self.0.webhook_dead.get_or_create(&label).set(dead);
     }
 
     /// Counts and logs a security event.
@@ -283,6 +344,10 @@ fn by_provider(provider: &ProviderId, result: &str) -> Labels<2> {
     [("provider", provider.to_string()), ("result", result.to_owned())]
 }
 
+fn by_webhook(server: &ServerId, outcome: Delivered) -> Labels<2> {
+    [("server", server.to_string()), ("outcome", outcome.as_str().to_owned())]
+}
+
 fn by_state(provider: &ProviderId, state: revocation::State) -> Labels<2> {
     [("provider", provider.to_string()), ("state", state.as_str().to_owned())]
 }
@@ -297,6 +362,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.answered(&Answered { listener: "public", route: "/x", status: 200, took: Duration::ZERO });
         metrics.know_providers([&"acme".parse().unwrap()]);
+        metrics.know_webhooks(["files".parse().unwrap()]);
         let text = metrics.text();
         let mut said: Vec<String> =
             text.lines().filter(|line| line.starts_with("# TYPE ")).map(str::to_owned).collect();

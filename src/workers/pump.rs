@@ -13,10 +13,10 @@ use crate::{app::App, store::StoreError};
 const POLL: Duration = Duration::from_secs(1);
 
 /// Works a queue off until the process drains, and then finishes what is under way. `claim` gives at most so many jobs.
-pub(super) async fn pump<J, C, W>(
+pub(super) async fn pump<J, C, W, N>(
     app: &App,
     hands: u32,
-    mut woken: watch::Receiver<()>,
+    mut woken: watch::Receiver<N>,
     claim: impl Fn(u32) -> C,
     work: impl Fn(J) -> W,
 ) where

@@ -23,6 +23,7 @@ macro_rules! contract {
 mod attempts;
 mod audit;
 mod connections;
+mod deliveries;
 mod elicitations;
 mod given;
 mod races;
@@ -44,6 +45,7 @@ async fn every_statement_runs(engine: Engine) {
     settle::every(&db).await;
     signals::every(&db).await;
     revocations::every(&db).await;
+    deliveries::every(&db).await;
     sessions::every(&db).await;
     sweep::every(&db).await;
     raw::empty(&db).await;

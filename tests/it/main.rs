@@ -22,4 +22,5 @@ mod replicas;
 mod revocations;
 mod rows;
 mod tidy;
+mod webhooks;
 mod world;

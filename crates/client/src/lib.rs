@@ -34,6 +34,7 @@ mod resolve;
 mod secret;
 mod sse;
 mod transport;
+pub mod webhook;
 
 pub use client::{Builder, Client};
 pub use connection::{Account, Connection, ConnectionQuery, ConnectionStatus, Connections, Subject};

@@ -178,7 +178,7 @@ async fn app(
         settings.public_url.clone(),
     );
     let providers =
-        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound, clock.clone());
+        Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
     App::new(Parts {
         settings,
         store,
@@ -187,6 +187,7 @@ async fn app(
         random: Random,
         identity,
         providers,
+        outbound,
         metrics: Metrics::new(),
         recorder: crate::recorder::Recorder::default(),
         tasks: tokio_util::task::TaskTracker::new(),
