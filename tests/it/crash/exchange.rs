@@ -19,6 +19,11 @@ use crate::{
     world::{Browser, FILES, Link},
 };
 
+/// The statement that spends the `state`.
+const CLAIM: &str = "UPDATE attempts SET state = 'claimed'";
+/// The statement that stores the connection.
+const CONNECT: &str = "INSERT INTO connections";
+
 /// Where the process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Point {
@@ -171,11 +176,9 @@ impl Held {
                 scene.files.next_token_answer(Answer::genuine().held(&gate));
                 Self::AtProvider(gate)
             }
-            (Point::Claimed, Some(proxy)) => Self::InProxy(proxy.holds("CLAIM", Moment::Committed)),
-            (Point::Answered, Some(proxy)) => Self::InProxy(proxy.holds("INSERT_CONNECTION", Moment::Commit)),
-            (Point::Stored, Some(proxy)) => {
-                Self::InProxy(proxy.holds("INSERT_CONNECTION", Moment::Committed))
-            }
+            (Point::Claimed, Some(proxy)) => Self::InProxy(proxy.holds(CLAIM, Moment::Committed)),
+            (Point::Answered, Some(proxy)) => Self::InProxy(proxy.holds(CONNECT, Moment::Commit)),
+            (Point::Stored, Some(proxy)) => Self::InProxy(proxy.holds(CONNECT, Moment::Committed)),
             (Point::Answered, None) => {
                 // The last call before it is stored asks whose account it is.
                 scene.files.next_answer("/me", Answer::genuine().held(&gate));

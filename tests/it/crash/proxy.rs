@@ -63,9 +63,9 @@ impl Proxy {
         (Self { shared, accepting }, through)
     }
 
-    /// Holds the next transaction that runs this statement of the program, at that moment of it.
-    pub(super) fn holds(&self, statement: &str, moment: Moment) -> Hold {
-        self.shared.holds.lock().unwrap().add(hold::text_of(statement), moment)
+    /// Holds the next transaction that runs the program's one statement with this part, at that moment of it.
+    pub(super) fn holds(&self, part: &'static str, moment: Moment) -> Hold {
+        self.shared.holds.lock().unwrap().add(hold::of_one(part), moment)
     }
 
     /// Breaks every connection. New ones are taken.

@@ -18,7 +18,7 @@ use consentry::{
     random::Random,
     vault::{Key, KeyId},
 };
-use consentry_fakes::{Account, AuthorizationServer, Client, Listen, Person, Provider, Sink};
+use consentry_fakes::{Account, AuthorizationServer, Client, Listen, Person, Provider, Sink, TokenRequest};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -166,9 +166,14 @@ impl Scene {
         Api::new(client, process.internal.clone(), self.plan.api_key.clone(), self.id.base_url().to_owned())
     }
 
+    /// A number that nobody else got.
+    pub(super) fn number(&self) -> u64 {
+        self.people.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Somebody new, with an account at the provider; signed in, and on the ready page of a link of theirs.
     pub(super) async fn somebody(&self, process: &Process) -> (String, Browser, Link) {
-        let number = self.people.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.number();
         let sub = format!("person-{number}");
         self.id.add_person(Person::new(&sub, &sub));
         self.files.add_account(Account::new(900_000 + number, &sub));
@@ -201,6 +206,23 @@ impl Scene {
             user.sub
         );
         assert_eq!(self.raw().await.run(&sql).await, 1);
+    }
+
+    /// Makes every lease one that ran out. Leases are on the database's clock, which nobody can advance.
+    pub(super) async fn leases_run_out(&self) {
+        self.raw()
+            .await
+            .run("UPDATE connections SET lease_until_ms = 1 WHERE lease_until_ms IS NOT NULL")
+            .await;
+    }
+
+    /// How many refreshes of the user's tokens have come to the provider.
+    pub(super) fn refreshes_of(&self, user: &User) -> usize {
+        let is_theirs = |request: &&TokenRequest| {
+            let account = request.approval.as_ref().map(|approval| &approval.account);
+            request.is_refresh() && account == Some(&user.sub)
+        };
+        self.files.token_log().iter().filter(is_theirs).count()
     }
 
     /// The signals about an elicitation or a connection, by their types.

@@ -38,7 +38,7 @@ impl Hold {
 
 /// One hold, as the proxy has it.
 pub(super) struct Held {
-    text: &'static str,
+    part: &'static str,
     pub(super) moment: Moment,
     reached: oneshot::Sender<()>,
     go: oneshot::Receiver<()>,
@@ -57,23 +57,23 @@ impl Held {
 pub(super) struct Holds(Vec<Held>);
 
 impl Holds {
-    pub(super) fn add(&mut self, text: &'static str, moment: Moment) -> Hold {
+    pub(super) fn add(&mut self, part: &'static str, moment: Moment) -> Hold {
         let (reached, is_reached) = oneshot::channel();
         let (go, goes) = oneshot::channel();
-        self.0.push(Held { text, moment, reached, go: goes });
+        self.0.push(Held { part, moment, reached, go: goes });
         Hold { reached: Some(is_reached), go: Some(go) }
     }
 
     /// The one for this text, which is then met.
     pub(super) fn take(&mut self, text: &str) -> Option<Held> {
-        let index = self.0.iter().position(|held| held.text == text && !held.reached.is_closed())?;
+        let index = self.0.iter().position(|held| text.contains(held.part) && !held.reached.is_closed())?;
         Some(self.0.remove(index))
     }
 }
 
-/// The text of the program's statement of that name, which exactly one has.
-pub(super) fn text_of(name: &str) -> &'static str {
-    let named: Vec<_> = Store::statements().into_iter().filter(|one| one.name == name).collect();
-    assert_eq!(named.len(), 1, "statements called {name}");
-    named[0].text()
+/// A part of a statement's text by which it is known, which exactly one of the program's has.
+pub(super) fn of_one(part: &'static str) -> &'static str {
+    let with: Vec<_> = Store::statements().into_iter().filter(|one| one.text().contains(part)).collect();
+    assert_eq!(with.len(), 1, "statements with {part}");
+    part
 }
