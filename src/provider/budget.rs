@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::{
     Tokens,
@@ -38,6 +38,8 @@ pub(super) struct Budget {
     metrics: Metrics,
     standing: Mutex<Standing>,
     rate: Mutex<Rate>,
+    /// Told when a permit is used or given back.
+    settled: Notify,
     waiting: AtomicUsize,
     slots: Arc<Semaphore>,
     /// Held by whoever is next; hands itself on in the order of asking.
@@ -48,7 +50,6 @@ pub(super) struct Budget {
 #[must_use]
 pub struct Permit {
     leave: Leaving,
-    given_at: Millis,
     used: bool,
     _slot: OwnedSemaphorePermit,
 }
@@ -73,6 +74,7 @@ impl Budget {
             metrics,
             standing: Mutex::new(Standing::new(trial)),
             rate: Mutex::new(Rate::new(provider.requests_per_second)),
+            settled: Notify::new(),
             waiting: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(slots)),
             front: tokio::sync::Mutex::new(()),
@@ -95,11 +97,13 @@ impl Budget {
                 // A pause may have begun since.
                 leave = self.leave(errand)?;
             }
-            let now = self.clock.now();
-            let taken = lock(&self.rate).take(now);
+            let taken = lock(&self.rate).take(self.clock.now());
             match taken {
-                Ok(()) => return Ok(Permit { leave, given_at: now, used: false, _slot: slot }),
-                Err(at) => self.clock.sleep_until(at).await,
+                Ok(()) => return Ok(Permit { leave, used: false, _slot: slot }),
+                Err(at) => tokio::select! {
+                    () = self.settled.notified() => {}
+                    () = wait_until(&self.clock, at) => {}
+                },
             }
         }
     }
@@ -149,6 +153,9 @@ impl Budget {
 impl Permit {
     /// From here on the request may have been sent.
     pub(super) fn using(&mut self) {
+        let budget = &self.leave.budget;
+        lock(&budget.rate).used(budget.clock.now());
+        budget.settled.notify_one();
         self.used = true;
     }
 
@@ -166,7 +173,8 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if !self.used {
-            lock(&self.leave.budget.rate).give_back(self.given_at);
+            lock(&self.leave.budget.rate).give_back();
+            self.leave.budget.settled.notify_one();
         }
     }
 }
@@ -190,6 +198,14 @@ impl<'a> Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits until `at`; for ever without one.
+async fn wait_until(clock: &Clock, at: Option<Millis>) {
+    match at {
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -330,6 +330,31 @@ mod tests {
             let _ = ProviderError::from(failure).code();
         }
 
+        /// R77: a grant is dead only by the provider's clear word, the common ones or its own.
+        #[test]
+        fn r77_only_a_known_word_ends_a_grant(
+            status: u16,
+            body in prop_oneof![
+                any::<Vec<u8>>(),
+                "\\PC{0,60}".prop_map(String::into_bytes),
+                "[a-z_]{1,20}".prop_map(|code| format!(r#"{{"error":"{code}"}}"#).into_bytes()),
+                (0..BY_CODE.len()).prop_map(|n| format!("error={}", BY_CODE[n].0).into_bytes()),
+            ],
+            own in proptest::collection::btree_map("[a-z_]{1,20}", 0_usize..4, 0..4),
+        ) {
+            let classes =
+                [ErrorClass::Terminal, ErrorClass::Operator, ErrorClass::Configuration, ErrorClass::Transient];
+            let mut provider = acme("https://acme.example");
+            provider.error_classes = own.into_iter().map(|(code, class)| (code, classes[class])).collect();
+            let answer = Answered { status, retry_after: None, reading: Reading::of(&body) };
+            let failure = Failure::of_answer(&provider, &answer);
+            if failure.class == Class::Terminal {
+                let code = failure.code.unwrap();
+                prop_assert_eq!(by_code(&provider, &code), Some(Class::Terminal));
+                prop_assert!(!matches!(status, 300..=399 | 408 | 425 | 429 | 500..=599));
+            }
+        }
+
         #[test]
         fn an_outage_ends_no_grant(status in prop_oneof![Just(408u16), Just(429), 300u16..400, 500u16..600], index in 0..BY_CODE.len()) {
             let body = format!(r#"{{"error":"{}"}}"#, BY_CODE[index].0);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::provider::tests::acme;
+use crate::provider::{rate::WINDOW, tests::acme};
 
 const TRIAL: Duration = Duration::from_secs(30);
 
@@ -28,7 +28,7 @@ async fn settle() {
 async fn r87_ten_thousand_at_once_are_paced() {
     const RATE: usize = 1_000;
     let (budget, clock) = budget(1_000, 16);
-    let given = Arc::new(Mutex::new(Vec::new()));
+    let (asked, given) = (clock.now(), Arc::new(Mutex::new(Vec::new())));
     let asking: Vec<_> = (0..10_000)
         .map(|n| {
             let (budget, clock, given) = (budget.clone(), clock.clone(), given.clone());
@@ -39,7 +39,6 @@ async fn r87_ten_thousand_at_once_are_paced() {
             })
         })
         .collect();
-    let began = clock.now();
     loop {
         let before = lock(&given).len();
         settle().await;
@@ -55,7 +54,7 @@ async fn r87_ten_thousand_at_once_are_paced() {
     for window in given.windows(RATE + 1) {
         assert!(window[RATE].1 - window[0].1 >= 1_000, "{window:?}");
     }
-    assert!(began.until(clock.now()) < Duration::from_secs(11));
+    assert!(asked.until(clock.now()) < Duration::from_secs(11));
 }
 
 #[tokio::test]
@@ -82,7 +81,7 @@ async fn a_place_in_the_queue_can_be_left() {
     waiting[0].abort();
     waiting[1].abort();
     settle().await;
-    clock.advance(Duration::from_secs(1));
+    clock.advance(WINDOW);
     let last = waiting.into_iter().next_back().unwrap();
     assert!(last.await.unwrap().is_ok());
 }
@@ -138,4 +137,21 @@ async fn the_queue_is_bounded() {
     assert_eq!(budget.clone().permit(Errand::Refresh).await.err().unwrap().why, Why::Crowded);
     budget.waiting.store(0, Ordering::Relaxed);
     assert!(budget.permit(Errand::Refresh).await.is_ok());
+}
+
+/// What is held for long before it is used still counts as of when it is sent.
+#[tokio::test]
+async fn r87_a_held_permit_counts_from_its_use() {
+    let (budget, clock) = budget(2, 4);
+    let mut first = budget.clone().permit(Errand::Refresh).await.unwrap();
+    let second = budget.clone().permit(Errand::Refresh).await.unwrap();
+    clock.advance(Duration::from_secs(10));
+    let waiting = tokio::spawn(budget.clone().permit(Errand::Refresh));
+    settle().await;
+    assert!(!waiting.is_finished());
+    first.using();
+    settle().await;
+    assert!(!waiting.is_finished());
+    drop(second);
+    assert!(waiting.await.unwrap().is_ok());
 }

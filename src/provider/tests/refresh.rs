@@ -451,3 +451,25 @@ async fn r77_flapping_ends_well() {
     }
     assert_eq!((good, bad), (50, 50));
 }
+
+/// F15: one provider's queue is its own.
+#[tokio::test]
+async fn r87_a_stuck_provider_delays_no_other() {
+    let world = World::start().await;
+    let other = crate::config::Provider { id: "other".parse().unwrap(), ..world.provider.clone() };
+    let stuck = crate::config::Provider { concurrent_requests: 1, ..world.provider.clone() };
+    let outbound = outbound_within(world.clock.clone(), Limits::default());
+    let providers = vec![stuck.clone(), other.clone()];
+    let providers = Providers::new(providers, super::TRIAL, outbound, world.clock.clone());
+    let held = providers.permit(&stuck).await.unwrap();
+    let waiting = tokio::spawn({
+        let (providers, stuck) = (providers.clone(), stuck.clone());
+        async move { providers.permit(&stuck).await.map(drop) }
+    });
+    for _ in 0..other.requests_per_second.min(other.concurrent_requests) {
+        drop(providers.permit(&other).await.unwrap());
+    }
+    assert!(!waiting.is_finished());
+    drop(held);
+    waiting.await.unwrap().unwrap();
+}
