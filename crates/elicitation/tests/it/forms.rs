@@ -298,7 +298,7 @@ fn e38_answers_are_judged_by_the_form() {
 }
 
 #[test]
-fn defaults_stand_in_for_what_was_left_out_and_the_rest_is_passed_over() {
+fn m11_defaults_stand_in_for_what_was_left_out_and_the_rest_is_passed_over() {
     let form = Form::builder()
         .required("a", Text::new().default("x"))
         .required("b", Integer::new())

@@ -41,7 +41,7 @@ fn modern_request(provider: &str, name: &str) -> Value {
 }
 
 #[test]
-fn a_legacy_client_with_url_mode_gets_a_request() {
+fn e7_e11_e63_a_legacy_client_with_url_mode_gets_a_request() {
     for version in ["2025-11-25", "2025-06-18", "2024-11-05"] {
         for capability in [Capability::URL, Capability::BOTH] {
             for method in ["tools/call", "prompts/get", "completion/complete"] {
@@ -56,7 +56,7 @@ fn a_legacy_client_with_url_mode_gets_a_request() {
 }
 
 #[test]
-fn a_legacy_client_that_prefers_it_gets_the_error() {
+fn e16_e17_e18_e19_a_legacy_client_that_prefers_it_gets_the_error() {
     let client = Client::new(LEGACY, Capability::URL, "tools/call").prefer(Prefer::Error);
     let reply = reply(&client, &[github()], ASK);
     assert_eq!(reply["kind"], "jsonrpc_error");
@@ -66,7 +66,7 @@ fn a_legacy_client_that_prefers_it_gets_the_error() {
 }
 
 #[test]
-fn several_links_go_to_a_legacy_client_by_one_error_in_their_order() {
+fn e18_several_links_go_to_a_legacy_client_by_one_error_in_their_order() {
     let client = Client::new(LEGACY, Capability::URL, "tools/call");
     let reply = reply(&client, &[ask("slack", "Slack"), github(), ask("acme", "Acme")], ASK);
     assert_eq!(reply["body"]["code"], -32042);
@@ -76,7 +76,7 @@ fn several_links_go_to_a_legacy_client_by_one_error_in_their_order() {
 }
 
 #[test]
-fn a_modern_client_with_url_mode_gets_a_round() {
+fn e5_e11_m1_m8_a_modern_client_with_url_mode_gets_a_round() {
     for method in ["tools/call", "prompts/get", "resources/read"] {
         // The preference is one of the legacy era.
         let client = Client::new(MODERN, Capability::URL, method).prefer(Prefer::Error);
@@ -95,7 +95,7 @@ fn a_modern_client_with_url_mode_gets_a_round() {
 }
 
 #[test]
-fn a_modern_client_waits_by_state_alone_and_then_gets_the_text() {
+fn m7_m9_a_modern_client_waits_by_state_alone_and_then_gets_the_text() {
     let client = Client::new(MODERN, Capability::URL, "tools/call");
     for _ in 0..STATE_ONLY_ROUNDS {
         assert_eq!(
@@ -111,7 +111,7 @@ fn a_modern_client_waits_by_state_alone_and_then_gets_the_text() {
 }
 
 #[test]
-fn a_client_without_url_mode_gets_the_text_of_a_tool() {
+fn e7_m8_m18_a_client_without_url_mode_gets_the_text_of_a_tool() {
     for version in [LEGACY, MODERN] {
         for capability in [Capability::NONE, Capability::FORM] {
             let client = Client::new(version, capability, "tools/call").target("list_files");
@@ -134,7 +134,7 @@ fn a_client_without_url_mode_gets_the_text_of_a_tool() {
 }
 
 #[test]
-fn a_client_without_url_mode_gets_an_error_for_any_other_method() {
+fn m17_a_client_without_url_mode_gets_an_error_for_any_other_method() {
     for method in ["prompts/get", "resources/read", "completion/complete"] {
         let modern = reply(&Client::new(MODERN, Capability::FORM, method), &[github()], ASK);
         assert_eq!((&modern["kind"], &modern["http_status"]), (&json!("jsonrpc_error"), &json!(400)));
@@ -152,7 +152,7 @@ fn a_client_without_url_mode_gets_an_error_for_any_other_method() {
 }
 
 #[test]
-fn refused_or_unanswered_is_told_by_method_whatever_was_declared() {
+fn e17_e21_refused_or_unanswered_is_told_by_method_whatever_was_declared() {
     let outcomes = [Outcome::Declined, Outcome::Cancelled, Outcome::Expired, Outcome::Failed];
     for turn in outcomes.map(Turn::Refused).into_iter().chain([Turn::Tell]) {
         for capability in [Capability::NONE, Capability::URL] {
@@ -169,7 +169,7 @@ fn refused_or_unanswered_is_told_by_method_whatever_was_declared() {
 }
 
 #[test]
-fn a_modern_method_that_cannot_ask_gets_a_plain_error_where_url_mode_is_declared() {
+fn m1_a_modern_method_that_cannot_ask_gets_a_plain_error_where_url_mode_is_declared() {
     let reply = reply(&Client::new(MODERN, Capability::URL, "completion/complete"), &[github()], ASK);
     assert_eq!((&reply["kind"], &reply["body"]["code"]), (&json!("jsonrpc_error"), &json!(-32603)));
     assert_eq!(reply.get("http_status"), None);

@@ -21,7 +21,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
 
 proptest! {
     #[test]
-    fn no_reply_breaks_a_rule_and_each_reads_back(client in clients(), asks in asks(), turn in turns()) {
+    fn e7_e11_e19_m1_m8_m16_no_reply_breaks_a_rule_and_each_reads_back(client in clients(), asks in asks(), turn in turns()) {
         let reply = choose(&client, &asks, turn);
         prop_assert_eq!(Model::new(&client).receive(&reply), []);
         let text = serde_json::to_string(&reply).unwrap();
@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn a_round_asks_for_every_link_once(asks in asks()) {
+    fn m2_a_round_asks_for_every_link_once(asks in asks()) {
         let client = Client::new(ProtocolVersion::V2026_07_28, Capability::URL, "tools/call");
         let reply = choose(&client, &asks, Turn::Ask { request_state: None });
         let Body::InputRequired(round) = reply.body else { panic!() };
@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_a_client_sends_panics(text in "[\\[\\]{}:,\"a-zA-Z0-9 ]{0,64}") {
+    fn m3_nothing_that_a_client_sends_panics(text in "[\\[\\]{}:,\"a-zA-Z0-9 ]{0,64}") {
         let _ = serde_json::from_str::<Retry>(&text);
         let _ = serde_json::from_str::<ElicitResult>(&text);
         let _ = serde_json::from_str::<Capability>(&text);
@@ -88,7 +88,7 @@ fn round(params: &Value) -> Value {
 }
 
 #[test]
-fn the_legacy_faults_are_seen() {
+fn e11_e12_e18_e19_e63_the_legacy_faults_are_seen() {
     let legacy = |reply: &Value| rules(ProtocolVersion::V2025_11_25, Capability::URL, reply);
     let good = json!({ "mode": "url", "elicitationId": "i", "url": "https://a.example/", "message": "m" });
     assert_eq!(legacy(&request(&good)), []);
@@ -136,7 +136,7 @@ fn e31_e33_e35_links_that_reveal_something_or_are_not_encrypted_are_seen() {
 }
 
 #[test]
-fn the_modern_faults_are_seen() {
+fn e6_m16_m17_the_modern_faults_are_seen() {
     let modern = |reply: &Value| rules(ProtocolVersion::V2026_07_28, Capability::URL, reply);
     let good = json!({ "mode": "url", "url": "https://a.example/", "message": "m" });
     assert_eq!(modern(&round(&good)), []);
@@ -158,7 +158,7 @@ fn the_modern_faults_are_seen() {
 }
 
 #[test]
-fn a_round_answers_no_other_method() {
+fn m1_a_round_answers_no_other_method() {
     let client = Client::new(ProtocolVersion::V2026_07_28, Capability::URL, "tools/list");
     let reply = round(&json!({ "mode": "url", "url": "https://a.example/", "message": "m" }));
     let broken = Model::new(&client).receive_value(&reply);
@@ -166,7 +166,7 @@ fn a_round_answers_no_other_method() {
 }
 
 #[test]
-fn completion_is_told_once_to_the_legacy_client_that_was_asked() {
+fn e13_e14_e15_e50_e62_completion_is_told_once_to_the_legacy_client_that_was_asked() {
     let complete = |model: &mut Model, id: &str| {
         let params = json!({ "elicitationId": id });
         model

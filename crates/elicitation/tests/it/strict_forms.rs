@@ -285,3 +285,25 @@ fn m19_a_malformed_modern_request_may_be_answered_with_400() {
     assert_eq!([error(MODERN, Value::Null), error(MODERN, json!(400)), error(MODERN, json!(404))], [0, 0, 1]);
     assert_eq!([error(LEGACY, Value::Null), error(LEGACY, json!(400))], [0, 1]);
 }
+
+/// M10: an answer that is missing, that cannot be read or that does not fit is asked for again, not answered by an error.
+#[test]
+fn m3_m10_what_comes_back_is_the_word_of_the_client() {
+    let ask = asking(Form::builder().required("x", Text::new().max_length(3)));
+    let client = Client::new(MODERN, Capability::FORM, "tools/call");
+    for answers in [
+        json!({}),
+        json!({ "k": null }),
+        json!({ "k": { "action": "done" } }),
+        json!({ "k": { "action": "accept", "content": { "x": { "y": 1 } } } }),
+        json!({ "k": { "action": "accept" } }),
+        json!({ "k": { "action": "accept", "content": { "x": "too long" } } }),
+        json!({ "other": { "action": "accept", "content": { "x": "abc" } } }),
+    ] {
+        let retry: Retry = serde_json::from_value(json!({ "inputResponses": answers })).unwrap();
+        let outcome = retry.input_responses.elicited("k").map(|answer| answer.for_form(ask.request.form()));
+        assert!(!matches!(outcome, Some(Ok(_))), "{answers}");
+        let again = choose(&client, &ask, Turn::Ask { request_state: Some("s") });
+        assert!(matches!(again.body, Body::InputRequired(_)));
+    }
+}
