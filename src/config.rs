@@ -406,10 +406,17 @@ pub struct Provider {
     pub scope_separator: char,
     /// Plain words for scopes, for the pages.
     pub scope_words: std::collections::BTreeMap<String, String>,
+    /// How the provider calls a scope in its answers, and how it is asked for.
+    pub scope_aliases: std::collections::BTreeMap<String, String>,
+    /// Scopes that others come with.
+    pub scope_includes: std::collections::BTreeMap<String, Scopes>,
     /// Further authorize parameters; can never replace a core one (R66).
     pub authorize_params: std::collections::BTreeMap<String, String>,
     /// Parameters that make the provider ask which account to use, sent on every connect.
     pub account_chooser_params: std::collections::BTreeMap<String, String>,
+    /// The parameter that names the account which was connected before. With `login_hint`, the default, only an
+    /// address is sent in it; a provider's own takes any label.
+    pub account_hint_param: String,
     /// RFC 8707 resources, sent at authorize and token requests (R67).
     pub resource: Vec<String>,
     /// Whether PKCE is used; only an explicit opt-out turns it off (R58).

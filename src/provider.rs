@@ -8,6 +8,7 @@ mod account;
 mod answer;
 mod budget;
 pub mod catalogue;
+mod coverage;
 mod departure;
 mod endpoints;
 mod error;
@@ -28,7 +29,6 @@ use std::{sync::Arc, time::Duration};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use url::Url;
 
-pub(crate) use self::departure::CORE_PARAMETERS;
 use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
@@ -39,6 +39,7 @@ pub use self::{
     standing::{Paused, Why},
     tokens::Tokens,
 };
+pub(crate) use self::{coverage::to_ask, departure::CORE_PARAMETERS};
 use crate::{
     clock::Clock,
     config::Provider,

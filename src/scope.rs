@@ -45,6 +45,11 @@ impl Scopes {
         wanted.0.is_subset(&self.0)
     }
 
+    /// Whether this scope is here.
+    pub fn has(&self, scope: &str) -> bool {
+        self.0.contains(scope)
+    }
+
     /// What is in `self` and not in `other`.
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).cloned().collect())

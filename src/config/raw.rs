@@ -249,9 +249,15 @@ pub(super) struct Provider {
     #[serde(default)]
     pub(super) scope_words: BTreeMap<String, String>,
     #[serde(default)]
+    pub(super) scope_aliases: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) scope_includes: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
     pub(super) authorize_params: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) account_chooser_params: BTreeMap<String, String>,
+    #[serde(default = "login_hint")]
+    pub(super) account_hint_param: String,
     #[serde(default)]
     pub(super) resource: Vec<String>,
     #[serde(default = "yes")]
@@ -325,6 +331,10 @@ fn requests_per_second() -> u32 {
 
 fn concurrent_requests() -> u32 {
     16
+}
+
+fn login_hint() -> String {
+    "login_hint".to_owned()
 }
 
 fn space() -> String {

@@ -2,9 +2,10 @@
 
 use crate::{
     app::App,
+    config::Provider,
     connection::Connection,
     elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen, State},
-    provider::Departure,
+    provider::{Departure, to_ask},
     secret::Secret,
 };
 
@@ -39,8 +40,7 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
     let cookie = AttemptCookie::fresh(app.random);
     let (state_hash, binding_hash) = cookie.hashes();
     let verifier = app.random.secret();
-    let granted = opened.connection.as_ref().map(|connection| &connection.granted);
-    let scopes = granted.map_or_else(|| asked.scopes.clone(), |granted| granted.union(&asked.scopes));
+    let scopes = to_ask(&provider, opened.connection.as_ref(), &asked.scopes);
     let attempt = NewAttempt {
         id,
         browser: opened.visitor.browser,
@@ -84,12 +84,14 @@ pub async fn leave(
         verifier: &verifier,
         redirect_uri: &attempt.redirect_uri,
         scopes: &attempt.scopes,
-        account_hint: opened.connection.as_ref().and_then(hint),
+        account_hint: opened.connection.as_ref().and_then(|one| hint(&provider, one)),
     };
     Ok(app.providers.departure(&provider, departure).await?)
 }
 
-/// An address helps the provider to offer the account that was connected before; another label might not be one.
-fn hint(connection: &Connection) -> Option<&str> {
-    connection.account.label.as_deref().filter(|label| label.contains('@'))
+/// The account that was connected before, for the provider to offer. By `login_hint` it is an address or nothing, for
+/// another label might not be one (OpenID Connect Core, section 3.1.2.1).
+fn hint<'a>(provider: &Provider, connection: &'a Connection) -> Option<&'a str> {
+    let any = provider.account_hint_param != "login_hint";
+    connection.account.label.as_deref().filter(|label| any || label.contains('@'))
 }

@@ -202,6 +202,8 @@ fn seal_connection(
     let generation = existing.map_or(1, |one| one.generation.saturating_add(1));
     // An old refresh token is kept beside a new access token only where both are surely of one account (R78).
     let same = existing.filter(|one| one.account.id.is_some() && one.account.id == account.id);
+    // What this person has answered is not asked again; another account is another question.
+    let answered = existing.filter(|one| !is_another(&one.account, account));
     let living = same.filter(|one| one.status == Status::Active);
     let kept = match (&tokens.refresh_token, living.and_then(|one| one.refresh.as_ref().map(|it| (one, it))))
     {
@@ -221,7 +223,7 @@ fn seal_connection(
         id,
         account: account.clone(),
         granted: tokens.granted.clone(),
-        asked: same.map_or_else(|| attempt.scopes.clone(), |one| one.asked.union(&attempt.scopes)),
+        asked: answered.map_or_else(|| attempt.scopes.clone(), |one| one.asked.union(&attempt.scopes)),
         generation,
         access: app.vault.seal(&connection_place(asked, id, "access", generation), access.expose()),
         refresh,

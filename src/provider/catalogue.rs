@@ -70,12 +70,20 @@ pub struct Preset {
     /// Plain words for scopes.
     #[serde(default)]
     pub scope_words: BTreeMap<String, String>,
+    /// How the provider calls a scope in its answers, and how it is asked for.
+    #[serde(default)]
+    pub scope_aliases: BTreeMap<String, String>,
+    /// Scopes that others come with.
+    #[serde(default)]
+    pub scope_includes: BTreeMap<String, Vec<String>>,
     /// Further authorize parameters.
     #[serde(default)]
     pub authorize_params: BTreeMap<String, String>,
     /// Parameters that make the provider ask which account to use.
     #[serde(default)]
     pub account_chooser_params: BTreeMap<String, String>,
+    /// The parameter that names the account which was connected before; `login_hint` by default.
+    pub account_hint_param: Option<String>,
     /// RFC 8707.
     pub resource: Option<Vec<String>>,
     /// Whether PKCE is used; yes by default.

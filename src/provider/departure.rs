@@ -121,7 +121,7 @@ fn parameters(
     let mut extra = provider.authorize_params.clone();
     extra.extend(provider.account_chooser_params.clone());
     if let Some(hint) = departure.account_hint.filter(|hint| !hint.is_empty()) {
-        extra.entry("login_hint".to_owned()).or_insert_with(|| hint.to_owned());
+        extra.entry(provider.account_hint_param.clone()).or_insert_with(|| hint.to_owned());
     }
     for (name, value) in extra.iter().filter(|(name, _)| is_extra_parameter(name)) {
         add(name, value);

@@ -10,6 +10,7 @@ use crate::{
     outbound::Outbound,
     provider::{
         answer::{self, Answered, Reading},
+        coverage,
         endpoints::Endpoints,
         failure::Failure,
         request::form_post,
@@ -59,7 +60,9 @@ pub(super) async fn ask(
     let answer = outbound.send(request).await.map_err(Failure::of_outbound)?;
     match Answered::of(&answer) {
         Answered { status: 200..=299, reading: Reading::Fields(fields), .. } => {
-            answer::tokens(fields, asked, clock.now()).map_err(Failure::unusable)
+            let mut tokens = answer::tokens(fields, asked, clock.now()).map_err(Failure::unusable)?;
+            tokens.granted = coverage::granted(provider, &tokens.granted);
+            Ok(tokens)
         }
         other => Err(Failure::of_answer(provider, &other)),
     }

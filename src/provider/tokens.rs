@@ -17,7 +17,7 @@ pub struct Tokens {
     pub access_expires_at: Option<Millis>,
     /// When the refresh token ends; absent when the provider does not say.
     pub refresh_expires_at: Option<Millis>,
-    /// What was granted; may be more or less than was asked for.
+    /// What was granted, in the names that are asked for; may be more or less than was asked for.
     pub granted: Scopes,
     /// OpenID Connect Core, section 3.1.3.3.
     pub id_token: Option<Secret>,

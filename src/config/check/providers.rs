@@ -54,6 +54,9 @@ impl Checker<'_> {
             Some(allowed) => self.scopes(&format!("{at}.allowed_scopes"), allowed),
             None => scopes.clone(),
         };
+        let key = format!("{at}.scope_includes");
+        let includes = raw.scope_includes.into_iter().map(|(scope, list)| (scope, self.scopes(&key, list)));
+        let scope_includes = includes.collect();
         let mut separator = raw.scope_separator.chars();
         let one = (separator.next(), separator.next());
         let (Some(scope_separator), None) = one else {
@@ -86,8 +89,11 @@ impl Checker<'_> {
             allowed_scopes,
             scope_separator,
             scope_words: raw.scope_words,
+            scope_aliases: raw.scope_aliases,
+            scope_includes,
             authorize_params: raw.authorize_params,
             account_chooser_params: raw.account_chooser_params,
+            account_hint_param: raw.account_hint_param,
             resource: raw.resource,
             pkce: raw.pkce,
             form_post: raw.form_post,
@@ -149,6 +155,8 @@ impl Checker<'_> {
         self.check_refresh(at, provider);
         self.check_params(&format!("{at}.authorize_params"), &provider.authorize_params);
         self.check_params(&format!("{at}.account_chooser_params"), &provider.account_chooser_params);
+        let hint = BTreeMap::from([(provider.account_hint_param.clone(), String::new())]);
+        self.check_params(&format!("{at}.account_hint_param"), &hint);
         for name in provider.account_chooser_params.keys() {
             let twice = provider.authorize_params.keys().any(|other| other.eq_ignore_ascii_case(name));
             self.demand(!twice, format!("{at}.account_chooser_params.{name}"), "is in authorize_params too");
@@ -187,6 +195,14 @@ impl Checker<'_> {
     fn check_scopes(&mut self, at: &str, provider: &Provider) {
         let covered = provider.allowed_scopes.covers(&provider.scopes);
         self.demand(covered, format!("{at}.allowed_scopes"), "must hold every one of scopes");
+        for (said, asked) in &provider.scope_aliases {
+            let fits = Scopes::new([said.as_str(), asked.as_str()]).is_ok();
+            self.demand(fits, format!("{at}.scope_aliases"), "holds something that is no scope");
+        }
+        for scope in provider.scope_includes.keys() {
+            let fits = Scopes::new([scope.as_str()]).is_ok();
+            self.demand(fits, format!("{at}.scope_includes"), "holds something that is no scope");
+        }
         let fits = matches!(provider.scope_separator, ' ' | ',' | ';' | '+' | '|');
         self.demand(fits, format!("{at}.scope_separator"), "must be a space, comma, semicolon, plus or bar");
     }

@@ -1,0 +1,73 @@
+//! What a provider's answer about scopes comes to, and what to ask for when more is wanted.
+//!
+//! Providers rename scopes, and leave out those that a wider one includes. Taken by the letter, such an answer would
+//! send a person around for ever: asked, given, and asked again. What it must never do: take a scope for granted that
+//! no answer and no table of the configuration speaks of.
+
+use crate::{config::Provider, connection::Connection, scope::Scopes};
+
+/// What was granted, in the names that are asked for, with what comes along as far as anybody may ask for it.
+pub(super) fn granted(provider: &Provider, said: &Scopes) -> Scopes {
+    let named = said.iter().map(|scope| provider.scope_aliases.get(scope).map_or(scope, String::as_str));
+    let mut all: Vec<&str> = named.collect();
+    let mut seen = 0;
+    while let Some(scope) = all.get(seen).copied() {
+        seen += 1;
+        let included = provider.scope_includes.get(scope).into_iter().flat_map(Scopes::iter);
+        let more: Vec<&str> =
+            included.filter(|one| provider.allowed_scopes.has(one) && !all.contains(one)).collect();
+        all.extend(more);
+    }
+    // Each is a scope already, so that none is left out here.
+    all.iter().fold(Scopes::default(), |all, scope| all.union(&Scopes::lenient(scope)))
+}
+
+/// What the authorize URL asks for: what is granted and what is wanted together, so that a step up for one tool takes
+/// nothing from another. A granted scope that nobody here asked for or may ask for is the provider's own name for
+/// something: it might be refused as a request, so that what was asked for is asked for again in its place.
+pub(crate) fn to_ask(provider: &Provider, existing: Option<&Connection>, wanted: &Scopes) -> Scopes {
+    let Some(existing) = existing else { return wanted.clone() };
+    let askable = provider.allowed_scopes.union(&existing.asked);
+    let strange = existing.granted.without(&askable);
+    let known = existing.granted.without(&strange);
+    let base = if strange.is_empty() { known } else { known.union(&existing.asked) };
+    base.union(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::provider::tests::acme;
+
+    fn scopes(text: &str) -> Scopes {
+        Scopes::lenient(text)
+    }
+
+    fn provider() -> Provider {
+        Provider {
+            allowed_scopes: scopes("email read write admin"),
+            scope_aliases: BTreeMap::from([("https://acme.example/email".into(), "email".into())]),
+            scope_includes: BTreeMap::from([
+                ("write".into(), scopes("read hidden")),
+                ("admin".into(), scopes("write")),
+                ("read".into(), scopes("write")),
+            ]),
+            ..acme("https://acme.example")
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_in_the_names_that_are_asked_for() {
+        for (said, is) in [
+            ("https://acme.example/email", "email"),
+            ("read", "read write"),
+            ("admin", "admin read write"),
+            ("other", "other"),
+            ("", ""),
+        ] {
+            assert_eq!(granted(&provider(), &scopes(said)), scopes(is), "{said}");
+        }
+    }
+}
