@@ -12,6 +12,7 @@ mod ask;
 mod cookie;
 mod finish;
 mod open;
+mod reconnect;
 mod response;
 mod restart;
 mod sealing;
@@ -24,6 +25,7 @@ pub use self::{
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,
     open::{Opened, View, look, open},
+    reconnect::{reconnect, worth_asking},
     response::{Response, ResponseError, Verdict},
     restart::restart,
 };

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::{
     clock::Millis,
-    elicitation::{MalformedId, ProviderId, ServerId, uuid_id},
+    elicitation::{MalformedId, NotTheirs, ProviderId, ServerId, uuid_id},
     scope::Scopes,
     subject::Subject,
     vault::{Place, Sealed},
@@ -125,7 +125,26 @@ pub struct Connection {
     pub updated_at: Millis,
 }
 
+/// Proof, made in this request and never stored, that the signed-in person is the one whose connection it is.
+#[derive(Clone, Debug)]
+pub struct OwnConnection(Connection);
+
+impl OwnConnection {
+    /// What is owned.
+    pub fn connection(&self) -> &Connection {
+        &self.0
+    }
+}
+
 impl Connection {
+    /// Proves that `who` is the person whose it is (R3).
+    ///
+    /// # Errors
+    /// [`NotTheirs`] for anybody else.
+    pub fn owned_by(self, who: &Subject) -> Result<OwnConnection, NotTheirs> {
+        if self.owner == *who { Ok(OwnConnection(self)) } else { Err(NotTheirs) }
+    }
+
     /// This consent.
     pub fn as_grant(&self) -> Grant {
         Grant { connection: self.id, number: self.grant }

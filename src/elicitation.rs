@@ -117,7 +117,21 @@ pub struct Elicitation {
     pub closed_at: Option<Millis>,
 }
 
+/// What stands for the caller's reference in an elicitation that the person began on a page of ours. No caller can send
+/// it, for it holds a control character; and none is told of it.
+pub const OWN_REF: &str = "\u{1}own";
+
 impl Elicitation {
+    /// Whether the person began it themselves, on a page of ours: then nobody waits for it elsewhere.
+    pub fn is_own(&self) -> bool {
+        self.client_ref == OWN_REF
+    }
+
+    /// The caller's reference, as signals and answers give it back; empty when there is none.
+    pub fn caller_ref(&self) -> &str {
+        if self.is_own() { "" } else { &self.client_ref }
+    }
+
     /// The state at `now`. Expiry is decided here, not by the sweeper (R10).
     pub fn state(&self, now: Millis) -> State {
         match self.stored {

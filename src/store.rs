@@ -15,6 +15,7 @@ mod lane;
 mod notices;
 mod open;
 mod revocations;
+mod people;
 mod sessions;
 mod settle;
 mod signals;
@@ -38,6 +39,7 @@ pub use self::{
     deliveries::Backlog,
     open::UrlError,
     revocations::Standing,
+    people::Held,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
@@ -158,6 +160,7 @@ impl Store {
             elicitations::ALL,
             open::ALL,
             revocations::ALL,
+            people::ALL,
             sessions::ALL,
             settle::ALL,
             signals::ALL,

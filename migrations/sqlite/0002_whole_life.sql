@@ -26,6 +26,9 @@ ALTER TABLE connections ADD COLUMN lease_owner BLOB;
 ALTER TABLE connections ADD COLUMN lease_until_ms BIGINT;
 ALTER TABLE connections ADD COLUMN intent_at_ms BIGINT;
 
+-- All that one person has connected, for their own page; whose it is never changes.
+CREATE INDEX connections_by_person ON connections (issuer, sub);
+
 -- When a connection was last handed out. Narrow and apart, for it is written often.
 CREATE TABLE connection_uses (
     connection BLOB PRIMARY KEY NOT NULL,

@@ -117,7 +117,7 @@ impl<'a> ElicitationView<'a> {
             provider: elicitation.provider.as_str(),
             scopes: &elicitation.scopes,
             subject: (&elicitation.owner).into(),
-            client_ref: Some(elicitation.client_ref.as_str()).filter(|reference| !reference.is_empty()),
+            client_ref: Some(elicitation.caller_ref()).filter(|reference| !reference.is_empty()),
             connection: elicitation.connection,
             reason: elicitation.reason.as_deref().or(expired),
             created_at: elicitation.created_at,

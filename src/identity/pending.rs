@@ -35,6 +35,11 @@ pub enum Target {
         /// At this server's issuer.
         server: ServerId,
     },
+    /// All that the person has connected, wherever they are signed in.
+    Everything {
+        /// The authorization server to sign in at, by its id.
+        authority: String,
+    },
 }
 
 impl Target {
@@ -46,6 +51,7 @@ impl Target {
                 format!("/connect/{id}/resume?attempt={attempt}")
             }
             Self::Connections { server } => format!("/connections?server={server}"),
+            Self::Everything { .. } => "/connections".to_owned(),
         }
     }
 
@@ -59,6 +65,10 @@ impl Target {
             Self::Connections { server } => {
                 out.push(b'c');
                 out.extend_from_slice(server.as_str().as_bytes());
+            }
+            Self::Everything { authority } => {
+                out.push(b'a');
+                out.extend_from_slice(authority.as_bytes());
             }
         }
     }
@@ -75,6 +85,7 @@ impl Target {
                 })
             }
             b'c' => Some(Self::Connections { server: std::str::from_utf8(rest).ok()?.parse().ok()? }),
+            b'a' => Some(Self::Everything { authority: std::str::from_utf8(rest).ok()?.to_owned() }),
             _ => None,
         }
     }

@@ -131,7 +131,7 @@ impl Tx {
             connection: ended.connection,
             provider: ended.provider.clone(),
             subject: ended.owner.clone(),
-            client_ref: ended.client_ref.clone(),
+            client_ref: ended.caller_ref().to_owned(),
             reason: ended.reason.clone(),
             legacy: ended.legacy,
             at: now,

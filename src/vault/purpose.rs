@@ -40,6 +40,8 @@ purposes! {
     ConfirmSignIn = "confirm-sign-in",
     /// The single-use code for a hosted page.
     HostedPage = "hosted-page",
+    /// What was disconnected, in the address of the page that tells so.
+    DisconnectedPage = "disconnected-page",
     /// The digest of a request that carried an `Idempotency-Key`.
     IdempotentRequest = "idempotent-request",
     /// The tag of a row of the audit record.

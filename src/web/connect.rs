@@ -5,11 +5,13 @@ use time::OffsetDateTime;
 
 use crate::{
     connect::{self, Opened, Refusal, View},
-    elicitation::{AttemptId, Elicitation, ElicitationId, OwnedOpen, State},
-    store::{Visit, Visitor},
+    connection::Connection,
+    elicitation::{Attempt, AttemptId, Elicitation, ElicitationId, OwnedOpen, State},
+    store::Visit,
 };
 
 use super::{
+    connections::{account_label, trouble},
     cookies::{self, SameSite},
     csrf,
     here::{Here, connect_path, done_path, leaving_path, person, see_other, sign_in_path},
@@ -194,14 +196,17 @@ impl Here {
             },
             authority: authority.and_then(|one| one.name.as_deref()).map(Label::new),
             sign_in: sign_in_path(asked.id, attempt, false),
+            others: Vec::new(),
         }
     }
 
     fn question(&self, opened: &Opened) -> Response {
         match opened.view(&self.app) {
             View::Ready(mine) => self.ready(opened, &mine),
+            // Who asks for it on their own connections page wants no word on what is there.
+            View::AlreadyConnected(mine) if mine.elicitation().is_own() => self.ready(opened, &mine),
             View::AlreadyConnected(mine) => self.already_connected(opened, &mine),
-            View::Satisfied(mine) => self.connected(&opened.visitor, mine.elicitation(), opened),
+            View::Satisfied(mine) => self.connected(opened, mine.elicitation(), None),
             View::Ended(mine, state) => self.ended(opened, mine.elicitation(), state),
         }
     }
@@ -213,6 +218,7 @@ impl Here {
         self.show(&pages::Ready {
             frame: self.frame_of(&opened.visitor),
             asked: self.asked(asked),
+            before: opened.connection.as_ref().map(|one| self.before(one, asked)),
             message: asked.message.as_deref().and_then(Message::new),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
@@ -286,33 +292,50 @@ impl Here {
             .map_or_else(|| asked.provider.to_string(), str::to_owned)
     }
 
-    /// `connected`, for a connection that is there.
-    pub fn connected(&self, visitor: &Visitor, asked: &Elicitation, opened: &Opened) -> Response {
+    fn before(&self, connection: &Connection, asked: &Elicitation) -> pages::Before {
+        let now = self.app.clock.now();
+        let why = match trouble(connection, now) {
+            Some(trouble) => pages::Why::Again(trouble),
+            None if connection.granted.covers(&asked.scopes) => pages::Why::Renew,
+            None => pages::Why::More,
+        };
+        pages::Before { account: account_label(&connection.account), why }
+    }
+
+    /// `connected`, for a connection that is there; with the attempt that made it, what it lost is told too.
+    pub fn connected(&self, opened: &Opened, asked: &Elicitation, attempt: Option<&Attempt>) -> Response {
         let connection = opened.connection.as_ref();
-        let account = connection.and_then(|one| one.account.label.as_deref()).map(Label::new);
-        let account = account.map_or(pages::Account::Nameless, pages::Account::Named);
-        let granted = connection.map(|one| one.granted.clone());
-        let missing = granted.map(|granted| asked.scopes.without(&granted)).unwrap_or_default();
-        let (frame, who) = (self.frame_of(visitor), self.asked(asked));
+        let label = connection.and_then(|one| account_label(&one.account));
+        let account = label.map_or(pages::Account::Nameless, pages::Account::Named);
+        let granted = connection.map(|one| &one.granted);
+        let missing = granted.map(|granted| asked.scopes.without(granted)).unwrap_or_default();
+        let lost = attempt
+            .zip(granted)
+            .map(|(attempt, granted)| attempt.scopes.without(&asked.scopes).without(granted));
+        let lost = lost.unwrap_or_default();
+        let (frame, who) = (self.frame_of(&opened.visitor), self.asked(asked));
         let connections = Some(format!("/connections?server={}", asked.server));
-        if missing.is_empty() {
+        let then = if asked.is_own() { pages::Then::Rest } else { pages::Then::GoBack };
+        if missing.is_empty() && lost.is_empty() {
             return self.show(&pages::Connected {
                 frame,
                 asked: who,
                 account,
                 unchecked: false,
                 test_mode: false,
-                then: pages::Then::GoBack,
+                then,
                 connections,
             });
         }
+        let rest = connection.filter(|one| connect::worth_asking(&self.app, one).is_some());
         self.show(&pages::PartlyConnected {
             frame,
             asked: who,
             account,
             missing: self.permissions(asked, &missing),
-            rest: None,
-            then: pages::Then::GoBack,
+            lost: self.permissions(asked, &lost),
+            rest: rest.map(|one| self.post(format!("/connections/{}/reconnect", one.id))),
+            then,
             connections,
         })
     }

@@ -11,7 +11,8 @@ use axum::{
 use crate::{
     app::App,
     config::{McpServer, Provider},
-    elicitation::{AttemptId, Elicitation, ElicitationId},
+    elicitation::{AttemptId, Elicitation, ElicitationId, ProviderId},
+    scope::Scopes,
     secret::Hash,
     store::Visitor,
 };
@@ -107,9 +108,14 @@ impl Here {
         }
     }
 
-    /// Scopes in the provider's words.
-    pub fn permissions(&self, elicitation: &Elicitation, scopes: &crate::scope::Scopes) -> Vec<Permission> {
-        let provider = self.app.providers.get(&elicitation.provider);
+    /// Scopes in the words of an elicitation's provider.
+    pub fn permissions(&self, elicitation: &Elicitation, scopes: &Scopes) -> Vec<Permission> {
+        self.words(&elicitation.provider, scopes)
+    }
+
+    /// Scopes in a provider's words.
+    pub fn words(&self, provider: &ProviderId, scopes: &Scopes) -> Vec<Permission> {
+        let provider = self.app.providers.get(provider);
         let words = |scope: &str| {
             let known = provider.as_ref().and_then(|provider| provider.scope_words.get(scope));
             Label::new(known.map_or(scope, String::as_str))

@@ -70,7 +70,7 @@ impl Here {
             View::Ready(mine) | View::AlreadyConnected(mine) => {
                 see_other(&connect_path(mine.elicitation().id))
             }
-            View::Satisfied(mine) => self.connected(&opened.visitor, mine.elicitation(), opened),
+            View::Satisfied(mine) => self.connected(opened, mine.elicitation(), None),
             View::Ended(mine, state) => self.ended(opened, mine.elicitation(), state),
         }
     }
@@ -80,7 +80,7 @@ impl Here {
         let now = self.app.clock.now();
         // A later attempt may have ended it well; then that is what counts.
         if asked.state(now) == State::Completed {
-            return self.connected(&opened.visitor, asked, opened);
+            return self.connected(opened, asked, Some(attempt));
         }
         let misconfigured = matches!(outcome, Outcome::Misconfigured);
         if !asked.state(now).is_open() && !misconfigured {
@@ -97,7 +97,7 @@ impl Here {
             })
         };
         match outcome {
-            Outcome::Connected | Outcome::PartlyConnected => self.connected(&opened.visitor, asked, opened),
+            Outcome::Connected | Outcome::PartlyConnected => self.connected(opened, asked, Some(attempt)),
             Outcome::Denied => not_connected(NotConnectedBecause::SaidNo),
             Outcome::CodeRefused => not_connected(match attempt.detail {
                 Some(_) => NotConnectedBecause::ProviderError,
@@ -154,7 +154,7 @@ impl Here {
         let (frame, who) = (self.frame_of(&opened.visitor), self.asked(asked));
         let reason = asked.reason.as_deref();
         match state {
-            State::Completed => self.connected(&opened.visitor, asked, opened),
+            State::Completed => self.connected(opened, asked, None),
             State::Declined => self.show(&pages::Declined { frame, asked: who }),
             State::Cancelled => {
                 let by = match reason {

@@ -3,7 +3,9 @@
 //! A page never looks anything up, never decides, and holds nothing that its reader may not know.
 
 mod action;
+mod connection;
 mod connections;
+mod disconnected;
 mod entry;
 mod form;
 mod frame;
@@ -14,13 +16,16 @@ mod outcome;
 mod refusal;
 pub mod sample;
 mod sentence;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod trip;
 
 pub use action::{Action, Away, Post, To, Weight};
-pub use connections::{Connections, Disconnected, Listed, Revocation, Standing};
-pub use entry::{AlreadyConnected, ConfirmIdentity, Ready, SignIn, SignInFor};
+pub use connection::{Connection, Disconnect, Happened, History, Parting};
+pub use connections::{Connections, DisconnectAll, Group, Listed};
+pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
+pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Ready, SignIn, SignInFor, Why};
 pub use form::{Choice, Field, FieldProblem, NeedsInput, Secret, SecretField, SecretState};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};
@@ -34,6 +39,7 @@ pub use refusal::{
     ServerError, SignInFailed, SignInTrouble, SignedOut, TooManyRequests, Unavailable, WrongAccount,
 };
 pub use sentence::{Fill, Gap, Sentence, gap_names};
+pub use standing::{Standing, Trouble};
 pub use trip::{AccountChanged, AdminApproval, Leaving, NotConnected, NotConnectedBecause, Working};
 
 use http::StatusCode;

@@ -17,18 +17,28 @@ impl Here {
     /// # Errors
     /// When the store is unavailable.
     pub async fn visitor_of(&self, issuer: &str) -> Result<Option<Visitor>, StoreError> {
-        let Some(session) = self.session() else { return Ok(None) };
-        let now = self.app.clock.now();
-        let life = SessionLife::of(&self.app.settings.lifetimes);
-        let Some(row) = self.app.store.session(&session, now, life.idle_since(now)).await? else {
-            return Ok(None);
-        };
+        let Some(row) = self.people().await? else { return Ok(None) };
         let SessionRow { browser, seen_at, sign_ins } = row;
-        self.touch(&session, seen_at).await?;
         let sign_in = sign_ins.into_iter().find(|one| one.subject.issuer == issuer);
         let (subject, label) = sign_in.map(|one| (one.subject, one.label)).unzip();
         Ok(Some(Visitor { browser, seen_at, subject, label: label.flatten() }))
     }
+
+    /// The browser, when its session is alive, with everybody who is signed in on it: at most one for each issuer.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn people(&self) -> Result<Option<SessionRow>, StoreError> {
+        let Some(session) = self.session() else { return Ok(None) };
+        let now = self.app.clock.now();
+        let life = SessionLife::of(&self.app.settings.lifetimes);
+        let found = self.app.store.session(&session, now, life.idle_since(now)).await?;
+        if let Some(row) = &found {
+            self.touch(&session, row.seen_at).await?;
+        }
+        Ok(found)
+    }
+
     /// Keeps a session's idle stamp no older than a tenth of the idle life.
     ///
     /// # Errors

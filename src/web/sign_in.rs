@@ -80,17 +80,26 @@ pub async fn arrive(
     response
 }
 
-/// Where a sign-in is to lead, by ids alone: an elicitation, or a server's connections, and not both.
+/// Where a sign-in is to lead, by ids alone: an elicitation, a server's connections, or all connections of whoever signs
+/// in at one authorization server; only one of them.
 fn target(parameters: &Parameters) -> Option<Target> {
-    match (parameters.get("elicitationId"), parameters.get("server")) {
-        (Some(id), None) => {
+    match (parameters.get("elicitationId"), parameters.get("server"), parameters.get("as")) {
+        (Some(id), None, None) => {
             let id = id.parse::<ElicitationId>().ok()?;
             let attempt = parameters.get("attempt").map(str::parse::<AttemptId>).transpose().ok()?;
             Some(Target::Elicitation { id, attempt })
         }
-        (None, Some(server)) => Some(Target::Connections { server: server.parse::<ServerId>().ok()? }),
-        (Some(_), Some(_)) | (None, None) => None,
+        (None, Some(server), None) => Some(Target::Connections { server: server.parse::<ServerId>().ok()? }),
+        (None, None, Some(authority)) if is_id(authority) => {
+            Some(Target::Everything { authority: authority.to_owned() })
+        }
+        _ => None,
     }
+}
+
+/// Spelled as ids are; whether there is one of this id is looked up next.
+fn is_id(text: &str) -> bool {
+    text.parse::<ServerId>().is_ok()
 }
 
 /// `/sign-in` for the same target once more.
@@ -99,6 +108,9 @@ fn again_path(target: &Target, switch: bool) -> String {
         Target::Elicitation { id, attempt } => sign_in_path(*id, *attempt, switch),
         Target::Connections { server } => {
             format!("/sign-in?server={server}{}", if switch { "&switch=1" } else { "" })
+        }
+        Target::Everything { authority } => {
+            format!("/sign-in?as={authority}{}", if switch { "&switch=1" } else { "" })
         }
     }
 }
@@ -140,6 +152,7 @@ fn failed_path(trouble: SignInTrouble, target: Option<&Target>) -> String {
             format!("&elicitationId={id}&attempt={attempt}")
         }
         Some(Target::Connections { server }) => format!("&server={server}"),
+        Some(Target::Everything { authority }) => format!("&as={authority}"),
         None => String::new(),
     };
     format!("/stopped/sign-in-failed?why={word}{target}")
@@ -172,6 +185,10 @@ impl Here {
                 None => return Ok(None),
             },
             Target::Connections { server } => server.clone(),
+            Target::Everything { authority } => {
+                let known = self.app.settings.authorization_servers.iter().any(|one| one.id == *authority);
+                return Ok(known.then(|| authority.clone()));
+            }
         };
         Ok(self.app.server(&server).map(|server| server.authorization_server.clone()))
     }

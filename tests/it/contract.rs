@@ -26,6 +26,7 @@ mod connections;
 mod deliveries;
 mod elicitations;
 mod given;
+mod people;
 mod races;
 pub(crate) mod raw;
 mod revocations;
@@ -48,6 +49,7 @@ async fn every_statement_runs(engine: Engine) {
     deliveries::every(&db).await;
     sessions::every(&db).await;
     sweep::every(&db).await;
+    people::every(&db).await;
     raw::empty(&db).await;
     schema::migrating_again_changes_nothing(db.clone()).await;
     let never: Vec<&str> = consentry::store::Store::statements()

@@ -17,6 +17,20 @@ pub(crate) async fn rows(db: &Database) -> Rows {
     }
 }
 
+/// Changes rows past the program: what only time, another process or a third party would do.
+pub(crate) async fn change(db: &Database, sql: &str) {
+    match db.engine {
+        Engine::Sqlite => {
+            let mut connection = SqliteConnection::connect(db.url.expose()).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        }
+        Engine::Postgres => {
+            let mut connection = PgConnection::connect(db.url.expose()).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        }
+    }
+}
+
 async fn of_sqlite(url: &str) -> Rows {
     let mut connection = SqliteConnection::connect(url).await.unwrap();
     let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' \

@@ -1,17 +1,18 @@
-//! What a person has connected, and disconnecting it.
+//! What a person has connected, and disconnecting all of it.
 
 use askama::Template;
 use time::OffsetDateTime;
 
 use super::{
     Page,
-    action::{Action, Away, Post, To, Weight},
-    frame::{Emblem, Frame, Permission, Tone},
+    action::{Action, Post, To, Weight},
+    connection::Parting,
+    frame::{Emblem, Frame, Permission},
     label::Label,
     name::Name,
-    notice::Notice,
     page,
     sentence::Sentence,
+    standing::Standing,
 };
 use crate::web::{assets, text};
 
@@ -21,149 +22,142 @@ use crate::web::{assets, text};
 pub struct Connections {
     /// The frame.
     pub frame: Frame,
-    /// One for each connection.
+    /// One for each MCP server.
+    pub groups: Vec<Group>,
+    /// Whether there are more than are shown.
+    pub more: bool,
+    /// Other places where one could be signed in, each with the way to sign in there.
+    pub elsewhere: Vec<(Label, String)>,
+    /// `/connections/disconnect-all`, where there is anything.
+    pub disconnect_all: Option<String>,
+}
+
+/// What one MCP server uses.
+#[derive(Clone)]
+pub struct Group {
+    /// The MCP server.
+    pub server: Label,
+    /// Who has connected it; only where several people are signed in.
+    pub person: Option<Label>,
+    /// What it uses.
     pub listed: Vec<Listed>,
 }
 
-/// A connection in the list.
+impl Group {
+    fn heading(&self) -> Sentence {
+        match &self.person {
+            Some(person) => text::connections_as(&self.server, person),
+            None => text::connections_used_by(&self.server),
+        }
+    }
+}
+
+/// A connection, in the list or by itself.
 #[derive(Clone)]
 pub struct Listed {
     /// The provider.
     pub provider: Label,
-    /// The account.
-    pub account: Label,
+    /// The account, where it is known.
+    pub account: Option<Label>,
     /// The MCP server that uses it.
     pub server: Label,
     /// How it stands.
     pub standing: Standing,
     /// What is allowed.
     pub permissions: Vec<Permission>,
+    /// What was asked for and is not allowed.
+    pub missing: Vec<Permission>,
     /// When it was connected.
     pub connected_at: OffsetDateTime,
     /// When it was handed out last.
     pub last_used_at: Option<OffsetDateTime>,
+    /// When it was renewed last without the person.
+    pub refreshed_at: Option<OffsetDateTime>,
     /// When the provider ends it.
     pub ends_at: Option<OffsetDateTime>,
-    /// `POST /connections/{id}/disconnect`.
-    pub disconnect: Post,
-}
-
-/// How a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It works.
-    Active,
-    /// It works, with fewer permissions than asked for.
-    Limited,
-    /// `needs_reconnect`.
-    NeedsReconnect,
-    /// `quarantined`.
-    Quarantined,
+    /// `/connections/{id}`.
+    pub details: String,
+    /// `POST /connections/{id}/reconnect`, while that can be done.
+    pub reconnect: Option<Post>,
+    /// What disconnecting it means.
+    pub parting: Parting,
 }
 
 impl Listed {
-    fn standing(&self) -> Sentence {
-        match self.standing {
-            Standing::Active => text::status_active(),
-            Standing::Limited => text::status_limited(),
-            Standing::NeedsReconnect => text::status_attention(),
-            Standing::Quarantined => text::status_stopped(),
-        }
+    /// What to call it in a sentence: the account, else the provider.
+    pub(super) fn called(&self) -> &Label {
+        self.account.as_ref().unwrap_or(&self.provider)
     }
 
-    fn tone(&self) -> Tone {
-        match self.standing {
-            Standing::Active => Tone::Good,
-            Standing::Limited => Tone::Calm,
-            Standing::NeedsReconnect => Tone::Caution,
-            Standing::Quarantined => Tone::Stop,
-        }
-    }
-
-    fn what_to_do(&self) -> Option<Sentence> {
-        match self.standing {
-            Standing::Active | Standing::Limited => None,
-            Standing::NeedsReconnect => Some(text::status_attention_do(&self.server)),
-            Standing::Quarantined => Some(text::status_stopped_why(&self.provider)),
-        }
-    }
-
-    fn facts(&self) -> Vec<Sentence> {
+    pub(super) fn facts(&self) -> Vec<Sentence> {
         let mut facts = vec![text::connection_since(text::day(self.connected_at))];
         facts.extend(self.last_used_at.map(|at| text::connection_last_used(text::day(at))));
+        facts.extend(self.refreshed_at.map(|at| text::connection_refreshed(text::day(at))));
         facts.extend(self.ends_at.map(|at| text::connection_ends(text::day(at))));
         facts
     }
 
-    fn actions(&self) -> Vec<Action> {
-        let label = text::disconnect_button(&self.provider, &self.account);
-        vec![Action { label, weight: Weight::Final, to: To::Post(self.disconnect.clone()) }]
+    pub(super) fn advice(&self) -> Vec<Sentence> {
+        self.standing.advice(&self.provider, &self.server)
+    }
+
+    /// Connecting it again, where that changes anything.
+    pub(super) fn mend(&self, weight: Weight) -> Vec<Action> {
+        let label = match self.standing {
+            Standing::Active => return Vec::new(),
+            Standing::Limited => text::more_permissions_button(self.called()),
+            Standing::Ending(_) | Standing::Broken(_) => text::reconnect_button(self.called()),
+        };
+        self.reconnect
+            .iter()
+            .map(|post| Action { label: label.clone(), weight, to: To::Post(post.clone()) })
+            .collect()
+    }
+
+    fn details_label(&self) -> Sentence {
+        match &self.account {
+            Some(account) => text::connection_details(&self.provider, account),
+            None => text::connection_details_nameless(&self.provider),
+        }
+    }
+
+    fn mend_in_list(&self) -> Vec<Action> {
+        self.mend(Weight::Other)
     }
 }
 
 page!(Connections, |_| Name::Connections, |_| Emblem::None, |_page| text::connections_heading());
 
-/// `disconnected`.
-pub struct Disconnected {
+/// `disconnect-all`: whether to disconnect everything.
+#[derive(Template)]
+#[template(path = "disconnect_all.html")]
+pub struct DisconnectAll {
     /// The frame.
     pub frame: Frame,
-    /// The provider.
-    pub provider: Label,
-    /// The account.
-    pub account: Label,
-    /// The MCP server that used it.
-    pub server: Label,
-    /// What the provider knows of it.
-    pub revocation: Revocation,
-    /// Where the provider shows what has access.
-    pub settings: Option<Away>,
-    /// `/connections?server=`.
-    pub connections: String,
+    /// Everything.
+    pub listed: Vec<Listed>,
+    /// `POST /connections/disconnect-all`.
+    pub disconnect: Post,
+    /// `/connections`.
+    pub back: String,
 }
 
-/// What became of the access at the provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revocation {
-    /// The provider has confirmed that it ended.
-    Confirmed,
-    /// Not confirmed yet; it is tried again.
-    Pending,
-    /// The provider has no way to do it.
-    Impossible,
-    /// Left as it is, since ending it would end another connection too.
-    Shared,
-}
+impl DisconnectAll {
+    fn items(&self) -> Vec<Sentence> {
+        let item = |one: &Listed| text::disconnect_all_item(&one.provider, one.called(), &one.server);
+        self.listed.iter().map(item).collect()
+    }
 
-impl Notice for Disconnected {
-    fn name(&self) -> Name {
-        Name::Disconnected
-    }
-    fn frame(&self) -> &Frame {
-        &self.frame
-    }
-    fn tone(&self) -> Tone {
-        Tone::Good
-    }
-    fn heading(&self) -> Sentence {
-        text::disconnected_heading(&self.provider)
-    }
-    fn body(&self) -> Vec<Sentence> {
-        let provider = &self.provider;
-        let there = match self.revocation {
-            Revocation::Confirmed => text::disconnected_confirmed(provider),
-            Revocation::Pending => text::disconnected_pending(provider),
-            Revocation::Impossible => text::disconnected_impossible(provider),
-            Revocation::Shared => text::disconnected_shared(provider),
-        };
-        vec![text::disconnected_what(&self.server, &self.account), there]
-    }
     fn actions(&self) -> Vec<Action> {
-        let mut actions = vec![Action::main_link(text::your_connections(), &self.connections)];
-        actions.extend(
-            self.settings
-                .as_ref()
-                .map(|away| Action::other_link(text::disconnected_settings(&self.provider), away.as_str())),
-        );
-        actions
+        vec![
+            Action {
+                label: text::disconnect_all_button(),
+                weight: Weight::Final,
+                to: To::Post(self.disconnect.clone()),
+            },
+            Action::other_link(text::disconnect_all_keep(), &self.back),
+        ]
     }
 }
+
+page!(DisconnectAll, |_| Name::DisconnectAll, |_| Emblem::None, |_page| text::disconnect_all_heading());

@@ -11,6 +11,7 @@ use super::{
     name::Name,
     page,
     sentence::{Gap, Sentence},
+    standing::Trouble,
 };
 use crate::web::{assets, text};
 
@@ -26,6 +27,8 @@ pub struct SignIn {
     pub authority: Option<Label>,
     /// `/sign-in?...`: a GET, since it keeps no state.
     pub sign_in: String,
+    /// Other places where one can sign in instead, each with its `/sign-in?...`.
+    pub others: Vec<(Label, String)>,
 }
 
 /// Why a sign-in is wanted.
@@ -36,6 +39,8 @@ pub enum SignInFor {
     Resume(Asked),
     /// To see the connections used by this MCP server.
     Connections(Label),
+    /// To see every connection.
+    Everything,
 }
 
 impl SignIn {
@@ -49,12 +54,18 @@ impl SignIn {
             }
             SignInFor::Resume(asked) => vec![text::resume_why(&asked.provider)],
             SignInFor::Connections(server) => vec![text::connections_sign_in_why(server)],
+            SignInFor::Everything if self.others.is_empty() => vec![text::connections_sign_in_all()],
+            SignInFor::Everything => vec![text::connections_sign_in_all(), text::connections_sign_in_where()],
         }
     }
 
     fn actions(&self) -> Vec<Action> {
         let label = self.authority.as_ref().map_or_else(text::sign_in_plain_button, text::sign_in_button);
-        vec![Action::main_link(label, &self.sign_in)]
+        let mut actions = vec![Action::main_link(label, &self.sign_in)];
+        let other =
+            |(authority, href): &(Label, String)| Action::other_link(text::sign_in_button(authority), href);
+        actions.extend(self.others.iter().map(other));
+        actions
     }
 }
 
@@ -67,12 +78,12 @@ page!(
     |_| Name::SignIn,
     |page| match &page.purpose {
         SignInFor::Connect(asked) | SignInFor::Resume(asked) => asked.emblem(),
-        SignInFor::Connections(_) => Emblem::None,
+        SignInFor::Connections(_) | SignInFor::Everything => Emblem::None,
     },
     |page| match &page.purpose {
         SignInFor::Connect(asked) => text::sign_in_heading(&asked.provider),
         SignInFor::Resume(asked) => text::resume_heading(&asked.provider),
-        SignInFor::Connections(_) => text::connections_sign_in_heading(),
+        SignInFor::Connections(_) | SignInFor::Everything => text::connections_sign_in_heading(),
     }
 );
 
@@ -108,6 +119,8 @@ pub struct Ready {
     pub frame: Frame,
     /// Who asks.
     pub asked: Asked,
+    /// The connection that there is, which does not do.
+    pub before: Option<Before>,
     /// The MCP server's own words; shown as such.
     pub message: Option<Message>,
     /// Permissions that it does not have yet.
@@ -130,7 +143,73 @@ pub struct Ready {
     pub decline: Post,
 }
 
+/// A connection that does not do.
+#[derive(Clone)]
+pub struct Before {
+    /// Its account, where it is known.
+    pub account: Option<Label>,
+    /// What is wanted of it.
+    pub why: Why,
+}
+
+/// Why a connection does not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It works, and has too few permissions.
+    More,
+    /// It works, and is to be renewed.
+    Renew,
+    /// It does not work.
+    Again(Trouble),
+}
+
 impl Ready {
+    fn lead(&self) -> Vec<Sentence> {
+        let Asked { server, provider, .. } = &self.asked;
+        let Some(Before { account, why }) = &self.before else {
+            return vec![text::server_asks(server, provider)];
+        };
+        match (why, account) {
+            (Why::More, Some(account)) => vec![text::more_asks(server, provider, account)],
+            (Why::More, None) => vec![text::more_asks_nameless(server, provider)],
+            (Why::Renew, Some(account)) => vec![text::renew_asks(server, provider, account)],
+            (Why::Renew, None) => vec![text::renew_asks_nameless(server, provider)],
+            (Why::Again(trouble), Some(account)) => {
+                vec![text::again_asks(server, provider, account), trouble.sentence(provider)]
+            }
+            (Why::Again(trouble), None) => {
+                vec![text::again_asks_nameless(server, provider), trouble.sentence(provider)]
+            }
+        }
+    }
+
+    fn why(&self) -> Option<Why> {
+        self.before.as_ref().map(|before| before.why)
+    }
+
+    fn new_heading(&self) -> Sentence {
+        match self.why() {
+            None => text::permissions_asked(&self.asked.server),
+            Some(_) => text::permissions_new(),
+        }
+    }
+
+    /// What a connection that does not work could do, and will be able to do again.
+    fn again(&self) -> &[Permission] {
+        match self.why() {
+            Some(Why::Again(_) | Why::Renew) => &self.already,
+            Some(Why::More) | None => &[],
+        }
+    }
+
+    /// What a connection that works can do already.
+    fn kept(&self) -> &[Permission] {
+        match self.why() {
+            Some(Why::Again(_) | Why::Renew) => &[],
+            Some(Why::More) | None => &self.already,
+        }
+    }
+
     fn next(&self) -> Sentence {
         let host = Gap::Host(self.provider_host.clone());
         match &self.account_hint {
@@ -155,7 +234,11 @@ impl Ready {
     }
 }
 
-page!(Ready, |_| Name::Ready, |page| page.asked.emblem(), |page| text::ready_heading(&page.asked.provider));
+page!(Ready, |_| Name::Ready, |page| page.asked.emblem(), |page| match page.why() {
+    None => text::ready_heading(&page.asked.provider),
+    Some(Why::More) => text::more_heading(&page.asked.provider),
+    Some(Why::Renew | Why::Again(_)) => text::again_heading(&page.asked.provider),
+});
 
 /// `already-connected`: the question, when there is an answer.
 #[derive(Template)]

@@ -86,6 +86,12 @@ names! {
     SecretUnchecked "secret-unchecked" OK;
     /// What is connected.
     Connections "connections" OK;
+    /// One of them.
+    Connection "connection" OK;
+    /// Whether to disconnect it.
+    Disconnect "disconnect" OK;
+    /// Whether to disconnect everything.
+    DisconnectAll "disconnect-all" OK;
     /// Disconnected.
     Disconnected "disconnected" OK;
     /// Too many requests.

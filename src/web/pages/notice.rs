@@ -36,6 +36,10 @@ pub trait Notice {
     fn permissions(&self) -> &[Permission] {
         &[]
     }
+    /// Further permissions, with what is to be said of them.
+    fn more_permissions(&self) -> Option<(Sentence, &[Permission])> {
+        None
+    }
     /// Words to copy, for somebody else.
     fn quote(&self) -> Option<Sentence> {
         None

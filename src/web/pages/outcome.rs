@@ -28,6 +28,8 @@ pub enum Then {
     GoBack,
     /// Nobody waits any more: ask again.
     AskAgain,
+    /// The person began it themselves, on their connections page.
+    Rest,
     /// One more provider is wanted: its connect page.
     Next {
         /// That provider.
@@ -69,6 +71,7 @@ fn then(then: &Then, client: Option<&Label>) -> Option<Sentence> {
         (Then::GoBack, None) => Some(text::go_back_somewhere()),
         (Then::AskAgain, Some(client)) => Some(text::ask_again(client)),
         (Then::AskAgain, None) => Some(text::ask_again_somewhere()),
+        (Then::Rest, _) => Some(text::close_tab()),
         (Then::Next { .. }, _) => None,
     }
 }
@@ -78,7 +81,8 @@ fn done_actions(then: &Then, connections: Option<&String>) -> Vec<Action> {
     if let Then::Next { provider, href } = then {
         actions.push(Action::main_link(text::next_step(provider), href));
     }
-    actions.extend(connections.map(|href| Action::other_link(text::your_connections(), href)));
+    let link = if matches!(then, Then::Rest) { Action::main_link } else { Action::other_link };
+    actions.extend(connections.map(|href| link(text::your_connections(), href)));
     actions
 }
 
@@ -119,8 +123,10 @@ pub struct PartlyConnected {
     pub asked: Asked,
     /// What was connected.
     pub account: Account,
-    /// What was not given.
+    /// What was wanted and not given.
     pub missing: Vec<Permission>,
+    /// What was given before, asked for once more, and not given this time.
+    pub lost: Vec<Permission>,
     /// Asks for the rest at once, where that is possible.
     pub rest: Option<Post>,
     /// What comes next.
@@ -144,10 +150,19 @@ impl Notice for PartlyConnected {
     }
     fn body(&self) -> Vec<Sentence> {
         let provider = &self.asked.provider;
-        vec![account(provider, &self.account), text::partly_missing(provider)]
+        let what = if self.missing.is_empty() {
+            text::partly_lost(&self.asked.server, provider)
+        } else {
+            text::partly_missing(provider)
+        };
+        vec![account(provider, &self.account), what]
     }
     fn permissions(&self) -> &[Permission] {
-        &self.missing
+        if self.missing.is_empty() { &self.lost } else { &self.missing }
+    }
+    fn more_permissions(&self) -> Option<(Sentence, &[Permission])> {
+        let both = !self.missing.is_empty() && !self.lost.is_empty();
+        both.then(|| (text::partly_lost_too(&self.asked.server), self.lost.as_slice()))
     }
     fn after(&self) -> Vec<Sentence> {
         then(&self.then, self.asked.client.as_ref()).into_iter().collect()

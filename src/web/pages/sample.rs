@@ -1,5 +1,7 @@
 //! Every page with made-up data: for the tests, and to look at (`cargo run --example pages`).
 
+mod connections;
+
 use time::macros::datetime;
 
 use super::*;
@@ -120,20 +122,6 @@ impl Names {
             decline: post("/connect/1/decline"),
         }
     }
-
-    fn listed(&self, standing: Standing, account: &Label) -> Listed {
-        Listed {
-            provider: self.provider.clone(),
-            account: account.clone(),
-            server: self.server.clone(),
-            standing,
-            permissions: self.permissions(),
-            connected_at: datetime!(2026-11-02 10:00 UTC),
-            last_used_at: Some(datetime!(2026-11-29 08:30 UTC)),
-            ends_at: (standing == Standing::Limited).then_some(datetime!(2027-05-02 10:00 UTC)),
-            disconnect: post("/connections/1/disconnect"),
-        }
-    }
 }
 
 const SIGN_IN: &str = "/sign-in?elicitationId=550e8400-e29b-41d4-a716-446655440000";
@@ -160,7 +148,7 @@ pub fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     pages.extend(trip(names));
     pages.extend(outcome(names));
     pages.extend(refusal(names));
-    pages.extend(connections(names));
+    pages.extend(connections::pages(names));
     pages
 }
 
@@ -170,10 +158,13 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         purpose,
         authority: Some("Example ID".into()),
         sign_in: SIGN_IN.to_owned(),
+        others: Vec::new(),
     };
+    let before = |why| Some(Before { account: Some(names.account.clone()), why });
     let ready = |already, hint: Option<&Label>| Ready {
         frame: names.frame(),
         asked: names.asked(),
+        before: None,
         message: Message::new(&names.message),
         new: names.permissions(),
         already,
@@ -202,6 +193,14 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("sign-in", Box::new(sign_in(SignInFor::Connect(names.asked())))),
         ("sign-in-resume", Box::new(sign_in(SignInFor::Resume(names.asked())))),
         ("sign-in-connections", Box::new(sign_in(SignInFor::Connections(names.server.clone())))),
+        ("sign-in-everything", Box::new(sign_in(SignInFor::Everything))),
+        (
+            "sign-in-somewhere",
+            Box::new(SignIn {
+                others: vec![(names.other.clone(), "/sign-in?as=other".to_owned())],
+                ..sign_in(SignInFor::Everything)
+            }),
+        ),
         (
             "confirm-identity",
             Box::new(ConfirmIdentity {
@@ -212,7 +211,33 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             }),
         ),
         ("ready", Box::new(ready(Vec::new(), None))),
-        ("ready-more", Box::new(ready(names.permissions(), Some(&names.account)))),
+        (
+            "ready-more",
+            Box::new(Ready { before: before(Why::More), ..ready(names.permissions(), Some(&names.account)) }),
+        ),
+        (
+            "ready-again",
+            Box::new(Ready {
+                before: before(Why::Again(Trouble::Refused)),
+                new: Vec::new(),
+                ..ready(names.permissions(), Some(&names.account))
+            }),
+        ),
+        (
+            "ready-stopped",
+            Box::new(Ready {
+                before: Some(Before { account: None, why: Why::Again(Trouble::Stopped) }),
+                ..ready(names.permissions(), None)
+            }),
+        ),
+        (
+            "ready-renew",
+            Box::new(Ready {
+                before: before(Why::Renew),
+                new: Vec::new(),
+                ..ready(names.permissions(), Some(&names.account))
+            }),
+        ),
         ("already-connected", Box::new(already(Some(post("/connect/1/keep")), Vec::new()))),
         ("already-connected-more", Box::new(already(None, names.permissions()))),
         ("already-connected-broken", Box::new(already(None, Vec::new()))),
@@ -307,11 +332,12 @@ fn outcome(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     let named = || Account::Named(names.account.clone());
     let key = Account::KeyEnding("a1b2".into());
     let next = Then::Next { provider: names.other.clone(), href: "/connect?elicitationId=2".to_owned() };
-    let partly = PartlyConnected {
+    let partly = |missing, lost| PartlyConnected {
         frame: names.frame(),
         asked: names.asked(),
         account: named(),
-        missing: names.permissions(),
+        missing,
+        lost,
         rest: Some(again()),
         then: Then::GoBack,
         connections: Some(CONNECTIONS.to_owned()),
@@ -328,7 +354,10 @@ fn outcome(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
                 ..connected(names.anonymous(), key, Then::GoBack)
             }),
         ),
-        ("partly-connected", Box::new(partly)),
+        ("connected-own", Box::new(connected(names.anonymous(), named(), Then::Rest))),
+        ("partly-connected", Box::new(partly(names.permissions(), Vec::new()))),
+        ("partly-connected-less", Box::new(partly(Vec::new(), names.permissions()))),
+        ("partly-connected-both", Box::new(partly(names.permissions(), names.permissions()))),
         ("declined", Box::new(Declined { frame: names.frame(), asked: names.asked() })),
         ("declined-anonymous", Box::new(Declined { frame: names.frame(), asked: names.anonymous() })),
     ];
@@ -421,37 +450,6 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("bad-request-host", Bad::Host),
     ] {
         pages.push((file, Box::new(BadRequest { frame: names.nobody(), bad })));
-    }
-    pages
-}
-
-fn connections(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
-    let listed = vec![
-        names.listed(Standing::Active, &names.account),
-        names.listed(Standing::Limited, &names.other),
-        names.listed(Standing::NeedsReconnect, &names.account),
-        names.listed(Standing::Quarantined, &names.other),
-    ];
-    let mut pages: Vec<(&'static str, Box<dyn Page>)> = vec![
-        ("connections", Box::new(Connections { frame: names.frame(), listed })),
-        ("connections-none", Box::new(Connections { frame: names.frame(), listed: Vec::new() })),
-    ];
-    for (file, revocation) in [
-        ("disconnected", Revocation::Confirmed),
-        ("disconnected-pending", Revocation::Pending),
-        ("disconnected-impossible", Revocation::Impossible),
-        ("disconnected-shared", Revocation::Shared),
-    ] {
-        let page = Disconnected {
-            frame: names.frame(),
-            provider: names.provider.clone(),
-            account: names.account.clone(),
-            server: names.server.clone(),
-            revocation,
-            settings: Away::parse("https://github.com/settings/applications"),
-            connections: CONNECTIONS.to_owned(),
-        };
-        pages.push((file, Box::new(page)));
     }
     pages
 }

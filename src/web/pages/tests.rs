@@ -12,7 +12,7 @@ const CONTRACT: &str = "sign-in 200 ready 200 already-connected 200 needs-input 
     working 200 connected 200 partly-connected 200 account-changed 200 not-connected 200 declined 200 cancelled 410 \
     expired 410 failed 410 wrong-account 403 not-found 404 sign-in-failed 401 other-browser 400 \
     provider-mismatch 400 provider-unreachable 502 provider-misconfigured 502 admin-approval 200 \
-    secret-rejected 422 secret-unchecked 200 connections 200 disconnected 200 too-many-requests 429 \
+    secret-rejected 422 secret-unchecked 200 connections 200 connection 200 disconnect 200 disconnect-all 200 disconnected 200 too-many-requests 429 \
     unavailable 503 bad-request 400 server-error 500 signed-out 200";
 
 fn contract() -> Vec<(&'static str, u16)> {
@@ -162,7 +162,7 @@ fn r39_each_form_is_a_post_of_its_own_with_a_csrf_field() {
 
 #[test]
 fn r41_no_script_no_style_and_nothing_from_elsewhere() {
-    let known: BTreeSet<&str> = "html head meta title link body header main footer h1 h2 p b i span bdi a ul li form input \
+    let known: BTreeSet<&str> = "html head meta title link body header main footer h1 h2 h3 p b i span bdi a ul li form input \
         button select option label fieldset legend div details summary code figure figcaption blockquote svg circle path"
         .split_whitespace()
         .collect();

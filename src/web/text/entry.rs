@@ -15,6 +15,8 @@ sentences! { ENTRY:
     resume_why(provider) = "Your sign-in ended while you were at {provider}. Nothing is lost: sign in with the same account, and we finish from there.";
     connections_sign_in_heading() = "Sign in to see your connections";
     connections_sign_in_why(server) = "Here you see which of your accounts {server} can use, and you can disconnect them.";
+    connections_sign_in_all() = "Here you see all accounts that you have connected for your tools, and you can disconnect them.";
+    connections_sign_in_where() = "Choose where you usually sign in.";
 
     confirm_heading(person) = "You are now {person}. Continue?";
     confirm_why() = "Another account was signed in here before. Continue only if you have just signed in yourself.";
@@ -22,6 +24,14 @@ sentences! { ENTRY:
     confirm_button(person) = "Continue as {person}";
 
     ready_heading(provider) = "Connect your {provider} account?";
+    more_heading(provider) = "More permissions for {provider}?";
+    more_asks(server, provider, account) = "{server} uses your {provider} account {account}, and now asks for more.";
+    more_asks_nameless(server, provider) = "{server} uses your {provider} account, and now asks for more.";
+    again_heading(provider) = "Connect {provider} again?";
+    again_asks(server, provider, account) = "{server} used your {provider} account {account}. That does not work any more.";
+    again_asks_nameless(server, provider) = "{server} used your {provider} account. That does not work any more.";
+    renew_asks(server, provider, account) = "{server} uses your {provider} account {account}. Connect it again to renew what you have allowed.";
+    renew_asks_nameless(server, provider) = "{server} uses your {provider} account. Connect it again to renew what you have allowed.";
     ready_button(provider) = "Continue to {provider}";
     ready_person(person) = "You are signed in as {person}.";
     ready_choose(host) = "Next, you choose the account and confirm at {host}.";
@@ -33,6 +43,7 @@ sentences! { ENTRY:
 
     permissions_asked(server) = "{server} will be able to:";
     permissions_new() = "New permissions";
+    permissions_before(server) = "{server} will be able to do again:";
     permissions_already() = "Already allowed";
 
     already_heading(provider) = "{provider} is already connected";

@@ -18,6 +18,8 @@ sentences! { OUTCOME:
 
     partly_heading(provider) = "{provider} is connected, with limits";
     partly_missing(provider) = "You did not give these permissions at {provider}, so some things will not work:";
+    partly_lost(server, provider) = "{server} had these permissions before, and you did not give them at {provider} this time:";
+    partly_lost_too(server) = "And these, which {server} had before:";
     partly_button() = "Give the missing permissions";
 
     declined_heading() = "Nothing was connected";

@@ -1,0 +1,122 @@
+//! A connection as its owner reads of it.
+
+use time::OffsetDateTime;
+
+use crate::{
+    clock::Millis,
+    connect,
+    connection::{Account, Connection, Status},
+    elicitation::Elicitation,
+    store::Held,
+    web::{
+        here::Here,
+        pages::{self, Label, Standing, Trouble},
+    },
+};
+
+/// The account's label, else its id, where either is known.
+pub(in crate::web) fn account_label(account: &Account) -> Option<Label> {
+    account.label.as_deref().or(account.id.as_deref()).map(Label::new)
+}
+
+/// When, for a page.
+pub(super) fn moment(at: Millis) -> OffsetDateTime {
+    OffsetDateTime::from_unix_timestamp(at.seconds()).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+/// Why nobody can be given this connection's credential; `None` when it works.
+pub(in crate::web) fn trouble(connection: &Connection, now: Millis) -> Option<Trouble> {
+    match (connection.status, connection.reason.as_deref()) {
+        (Status::Active, _) if connection.is_alive(now) => None,
+        (Status::Active, _) => Some(Trouble::RanOut),
+        (Status::Quarantined, _) => Some(Trouble::Stopped),
+        (Status::NeedsReconnect, Some("rotation_lost")) => Some(Trouble::Lost),
+        (Status::NeedsReconnect, Some("unauthorized")) => Some(Trouble::Reported),
+        (Status::NeedsReconnect, Some("consent_expired" | "refresh_expired")) => Some(Trouble::Over),
+        (Status::NeedsReconnect, Some("access_expired")) => Some(Trouble::RanOut),
+        (Status::NeedsReconnect, Some("invalid_grant" | "refused")) => Some(Trouble::Refused),
+        (Status::NeedsReconnect, _) => Some(Trouble::Other),
+    }
+}
+
+/// Whether the present tokens came without the person: no consent of theirs is as young.
+pub(super) fn was_renewed(connection: &Connection, past: &[Elicitation]) -> bool {
+    let consented = past.iter().filter(|asked| asked.connection == Some(connection.id));
+    let last = consented.filter_map(|asked| asked.closed_at).max().unwrap_or(connection.created_at);
+    connection.refreshed_at.is_some_and(|at| at > last)
+}
+
+impl Here {
+    /// `all` are the person's connections, this one among them.
+    pub(super) fn listed(&self, held: &Held, all: &[Held]) -> pages::Listed {
+        let connection = &held.connection;
+        let now = self.app.clock.now();
+        let provider = self.provider_name(connection);
+        let server = self.server_name(connection);
+        let account = account_label(&connection.account);
+        let missing = connection.asked.without(&connection.granted);
+        let ends_at = ends_at(connection);
+        let soon = ends_at.filter(|at| *at <= now.plus(self.app.settings.refresh.warn_ahead));
+        let standing = match (trouble(connection, now), soon) {
+            (Some(trouble), _) => Standing::Broken(trouble),
+            (None, Some(at)) => Standing::Ending(moment(at)),
+            (None, None) if missing.is_empty() => Standing::Active,
+            (None, None) => Standing::Limited,
+        };
+        let mends = connect::worth_asking(&self.app, connection).is_some();
+        let path = format!("/connections/{}", connection.id);
+        let renewed = connection.refreshed_at.filter(|at| *at > connection.created_at);
+        let copy = connection.access_expires_at.filter(|at| *at > now && connection.is_usable(now));
+        pages::Listed {
+            standing,
+            permissions: self.words(&connection.provider, &connection.granted),
+            missing: self.words(&connection.provider, &missing),
+            connected_at: moment(connection.created_at),
+            last_used_at: held.used_at.map(moment),
+            refreshed_at: renewed.map(moment),
+            ends_at: ends_at.map(moment),
+            reconnect: mends.then(|| self.post(format!("{path}/reconnect"))),
+            parting: pages::Parting {
+                provider: provider.clone(),
+                called: account.clone().unwrap_or_else(|| provider.clone()),
+                server: server.clone(),
+                others: self.others(connection, all),
+                works_until: copy.map(moment),
+                post: self.post(format!("{path}/disconnect")),
+            },
+            details: path,
+            provider,
+            account,
+            server,
+        }
+    }
+
+    /// Other MCP servers with a connection of this person to the same account, or to one that may be the same.
+    fn others(&self, connection: &Connection, all: &[Held]) -> Vec<Label> {
+        let same = |one: &&Connection| {
+            one.id != connection.id
+                && one.provider == connection.provider
+                && (one.account.id == connection.account.id
+                    || one.account.id.is_none()
+                    || connection.account.id.is_none())
+        };
+        all.iter().map(|held| &held.connection).filter(same).map(|one| self.server_name(one)).collect()
+    }
+
+    pub(super) fn provider_name(&self, connection: &Connection) -> Label {
+        let provider = self.app.providers.get(&connection.provider);
+        Label::new(provider.as_deref().map_or(connection.provider.as_str(), |provider| &provider.name))
+    }
+
+    pub(super) fn server_name(&self, connection: &Connection) -> Label {
+        let server = self.app.server(&connection.server);
+        Label::new(server.map_or(connection.server.as_str(), |server| &server.name))
+    }
+}
+
+/// When it ends for good, as far as is known: with the consent, or with a refresh token of fixed life.
+fn ends_at(connection: &Connection) -> Option<Millis> {
+    let fixed = [connection.consent_expires_at, connection.refresh_expires_at];
+    let renewable = fixed.into_iter().flatten().min();
+    renewable.or(connection.access_expires_at.filter(|_| !connection.can_refresh))
+}
