@@ -14,8 +14,8 @@ mod elicitations;
 mod lane;
 mod notices;
 mod open;
-mod revocations;
 mod people;
+mod revocations;
 mod sessions;
 mod settle;
 mod signals;
@@ -38,8 +38,8 @@ pub use self::{
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
     open::UrlError,
-    revocations::Standing,
     people::Held,
+    revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
