@@ -190,6 +190,7 @@ impl Entry {
             | SecurityEvent::ProviderMismatch
             | SecurityEvent::CsrfRefused
             | SecurityEvent::SignInRefused
+            | SecurityEvent::AccountMismatch
             | SecurityEvent::SubjectTokenInvalid
             | SecurityEvent::ApiKeyRefused => Outcome::Refused,
         };

@@ -180,9 +180,9 @@ impl Connection {
     }
 
     /// Whether the access token that it holds can be handed out at `now`: not run out, and not refused by a resource
-    /// server.
+    /// server. One whose refresh token is dead holds a living access token until then.
     pub fn is_usable(&self, now: Millis) -> bool {
-        self.status == Status::Active
+        self.status != Status::Quarantined
             && self.access_expires_at.is_none_or(|at| at > now)
             && self.refused_generation != Some(self.generation)
     }

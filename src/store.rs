@@ -7,14 +7,17 @@
 
 mod attempts;
 mod audit;
+mod clocks;
 mod connections;
 mod creation;
 mod deliveries;
 mod elicitations;
 mod lane;
+mod leases;
 mod notices;
 mod open;
 mod people;
+mod reports;
 mod revocations;
 mod sessions;
 mod settle;
@@ -34,11 +37,14 @@ use self::open::Pools;
 pub(crate) use self::wake::POLL;
 pub use self::{
     audit::AuditFilter,
+    clocks::Clocked,
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
+    leases::{Failing, Lease, Renewed, Watched},
     open::UrlError,
     people::Held,
+    reports::Reported,
     revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
@@ -154,11 +160,14 @@ impl Store {
         [
             attempts::ALL,
             audit::ALL,
+            clocks::ALL,
             connections::ALL,
             creation::ALL,
             deliveries::ALL,
             elicitations::ALL,
+            leases::ALL,
             open::ALL,
+            reports::ALL,
             revocations::ALL,
             people::ALL,
             sessions::ALL,

@@ -75,6 +75,7 @@ impl From<SecurityEvent> for Kind {
             SecurityEvent::SignInRefused => Self::SignInRefused,
             SecurityEvent::SubjectTokenInvalid => Self::SubjectTokenInvalid,
             SecurityEvent::ApiKeyRefused => Self::ApiKeyRefused,
+            SecurityEvent::AccountMismatch => Self::AccountMismatch,
         }
     }
 }

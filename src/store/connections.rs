@@ -50,10 +50,6 @@ statements! {
     OF_ACCOUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM connections WHERE provider = $1 \
         AND (account_id = $2 OR (($2 IS NULL OR account_id IS NULL) AND issuer = $3 AND sub = $4))";
 
-    /// The resource server refused the very token of this generation; an older report changes nothing.
-    REFUSED = concat!("UPDATE connections SET status = 'needs_reconnect', reason = $4, updated_at_ms = $5 \
-        WHERE id = $1 AND server = $2 AND generation = $3 AND status = 'active' RETURNING ", columns!());
-
     /// What a disconnected account leaves open; past its expiry too, while a claimed attempt is finishing it.
     OPEN = "SELECT id FROM elicitations WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \
         AND state IN ('pending', 'authorizing') AND (expires_at_ms > $5 OR attempt_until_ms > $5) ORDER BY id";
@@ -250,41 +246,6 @@ impl Store {
                 .await?
         });
         Ok(found > 0)
-    }
-
-    /// Notes that the token of a generation was refused: from this commit on nothing hands it out. `None` when that
-    /// generation is not the current one, or is noted already.
-    ///
-    /// # Errors
-    /// When the store is unavailable.
-    pub async fn refused(
-        &self,
-        server: &ServerId,
-        id: ConnectionId,
-        generation: i64,
-        reason: &str,
-        now: Millis,
-    ) -> Result<Option<Connection>, StoreError> {
-        let mut tx = self.begin_tx().await?;
-        let row: Option<ConnectionRow> = within!(&mut tx, REFUSED, |sql, connection| {
-            sqlx::query_as(sql)
-                .bind(id.0)
-                .bind(server.as_str())
-                .bind(generation)
-                .bind(reason)
-                .bind(now.0)
-                .fetch_optional(connection)
-                .await?
-        });
-        let Some(row) = row else { return Ok(None) };
-        let connection = Connection::try_from(row)?;
-        let kind = Kind::ConnectionNeedsReconnect;
-        tx.queue_connection(&connection, kind, Some(reason), self.random, now).await?;
-        tx.audit(Entry::new(audit::Kind::Reported, Actor::Server, &connection, now).because(reason));
-        tx.audit(Entry::new(audit::Kind::NeedsReconnect, Actor::Program, &connection, now).because(reason));
-        tx.commit().await?;
-        self.announce(std::slice::from_ref(&connection.server));
-        Ok(Some(connection))
     }
 
     /// Removes a connection: from this commit on nothing hands it out, and what was open for the same server,

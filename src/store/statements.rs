@@ -3,11 +3,12 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// One SQL text that both engines run.
+/// One SQL text that both engines run; two side by side where only their own clock will do.
 pub struct Statement {
     /// Its name in the source.
     pub name: &'static str,
     text: &'static str,
+    on_postgres: Option<&'static str>,
     ran: AtomicU8,
 }
 
@@ -23,7 +24,12 @@ pub enum Engine {
 impl Statement {
     /// Declares one.
     pub const fn new(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, ran: AtomicU8::new(0) }
+        Self { name, text, on_postgres: None, ran: AtomicU8::new(0) }
+    }
+
+    /// Declares one whose text for Postgres is another.
+    pub const fn two(name: &'static str, on_sqlite: &'static str, on_postgres: &'static str) -> Self {
+        Self { name, text: on_sqlite, on_postgres: Some(on_postgres), ran: AtomicU8::new(0) }
     }
 
     /// The text, noted as run on `engine`.
@@ -31,10 +37,13 @@ impl Statement {
         if cfg!(debug_assertions) {
             self.ran.fetch_or(engine as u8, Ordering::Relaxed);
         }
-        self.text
+        match engine {
+            Engine::Sqlite => self.text,
+            Engine::Postgres => self.on_postgres.unwrap_or(self.text),
+        }
     }
 
-    /// The text.
+    /// The text; SQLite's, where there are two.
     pub fn text(&self) -> &'static str {
         self.text
     }
@@ -45,11 +54,17 @@ impl Statement {
     }
 }
 
-/// Declares a module's statements and `ALL` of them.
+/// Declares a module's statements and `ALL` of them: `NAME = "both engines"`, or `NAME = "SQLite", "Postgres"`.
 macro_rules! statements {
-    ($($(#[$meta:meta])* $name:ident = $text:expr;)*) => {
+    (@one $name:ident, $text:expr) => {
+        $crate::store::statements::Statement::new(stringify!($name), $text)
+    };
+    (@one $name:ident, $sqlite:expr, $postgres:expr) => {
+        $crate::store::statements::Statement::two(stringify!($name), $sqlite, $postgres)
+    };
+    ($($(#[$meta:meta])* $name:ident = $text:expr $(, $postgres:expr)?;)*) => {
         $($(#[$meta])* static $name: $crate::store::statements::Statement =
-            $crate::store::statements::Statement::new(stringify!($name), $text);)*
+            $crate::store::statements::statements!(@one $name, $text $(, $postgres)?);)*
 
         /// Every statement of this file.
         pub(super) static ALL: &[&$crate::store::statements::Statement] = &[$(&$name),*];

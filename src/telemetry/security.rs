@@ -19,11 +19,13 @@ pub enum SecurityEvent {
     SubjectTokenInvalid,
     /// An API key that nobody has.
     ApiKeyRefused,
+    /// A refresh gave tokens of another account (R82).
+    AccountMismatch,
 }
 
 impl SecurityEvent {
     /// Every event, so that each exists at 0 from the start.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::WrongAccount,
         Self::OtherBrowser,
         Self::ProviderMismatch,
@@ -32,6 +34,7 @@ impl SecurityEvent {
         Self::SignInRefused,
         Self::SubjectTokenInvalid,
         Self::ApiKeyRefused,
+        Self::AccountMismatch,
     ];
 
     /// The stable code.
@@ -45,6 +48,7 @@ impl SecurityEvent {
             Self::SignInRefused => "sign_in_refused",
             Self::SubjectTokenInvalid => "subject_token_invalid",
             Self::ApiKeyRefused => "api_key_refused",
+            Self::AccountMismatch => "account_mismatch",
         }
     }
 
@@ -63,6 +67,9 @@ impl SecurityEvent {
             Self::SignInRefused => "A sign-in response was not asked for by this browser, or does not check.",
             Self::SubjectTokenInvalid => "An MCP server passed on an access token that proves nothing.",
             Self::ApiKeyRefused => "The API was called with a key that nobody has.",
+            Self::AccountMismatch => {
+                "A refresh gave tokens of another account than the connection's; it is quarantined."
+            }
         }
     }
 }

@@ -22,13 +22,16 @@ macro_rules! contract {
 
 mod attempts;
 mod audit;
+mod clocks;
 mod connections;
 mod deliveries;
 mod elicitations;
 mod given;
 mod people;
+mod leases;
 mod races;
 pub(crate) mod raw;
+mod reports;
 mod revocations;
 mod schema;
 mod sessions;
@@ -43,6 +46,9 @@ async fn every_statement_runs(engine: Engine) {
     attempts::every(&db).await;
     audit::every(&db).await;
     connections::every(&db).await;
+    leases::every(&db).await;
+    reports::every(&db).await;
+    clocks::every(&db).await;
     settle::every(&db).await;
     signals::every(&db).await;
     revocations::every(&db).await;

@@ -3,9 +3,9 @@
 use consentry::{
     audit::{Actor, Entry, Flaw, Head, Kind, Row, Walk},
     clock::Millis,
-    connection::ConnectionId,
+    connection::{ConnectionId, NewConnection},
     elicitation::State,
-    store::{AuditFilter, ConnectionFilter},
+    store::{AuditFilter, ConnectionFilter, Reported},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -84,12 +84,14 @@ async fn moves_are_recorded_with_what_they_change(db: Database) {
     let asked = db.store.given_elicitation(&asked_by("2")).await;
     let over = Some((connection.id, connection.generation));
     let claimed = db.store.given_claimed(&asked, NOW).await;
-    db.store.settle(&settling(&claimed, credential("octocat", 2), over), NOW).await.unwrap();
+    let second = NewConnection { refresh: None, ..credential("octocat", 2) };
+    db.store.settle(&settling(&claimed, second, over), NOW).await.unwrap();
     let declined = db.store.given_elicitation(&asked_by("3")).await;
     assert!(db.store.decline(&owned_open(&declined), NOW).await.unwrap());
     let cancelled = db.store.given_elicitation(&asked_by("4")).await;
     assert!(db.store.close(&cancelled, State::Cancelled, "cancelled_by_server", NOW).await.unwrap());
-    db.store.refused(&files(), connection.id, 2, "unauthorized", NOW).await.unwrap().unwrap();
+    let reported = db.store.report_refused(&files(), connection.id, 2, "unauthorized", NOW).await.unwrap();
+    assert!(matches!(reported, Reported::Ended(_)), "{reported:?}");
     let open = db.store.given_elicitation(&asked_by("5")).await;
     db.store
         .disconnect(&files(), connection.id, "disconnected_by_user", |_| None, NOW)
@@ -311,7 +313,7 @@ async fn a_chain_is_purged_from_its_beginning_alone(db: Database) {
 async fn r117_a_row_holds_no_token_and_no_label(db: Database) {
     let db = afresh(db).await;
     let connection = db.store.given_connection("octocat").await;
-    db.store.refused(&files(), connection.id, 1, "Bearer sealed access 1", NOW).await.unwrap().unwrap();
+    db.store.report_refused(&files(), connection.id, 1, "Bearer sealed access 1", NOW).await.unwrap();
     db.store.disconnect(&files(), connection.id, "Octocat label", |_| None, NOW).await.unwrap().unwrap();
     for row in rows(&db).await {
         let text = format!("{row:?}");

@@ -24,7 +24,6 @@ contract! {
     r84_nor_does_one_that_finishes_past_the_expiry,
     a_connection_made_afterwards_has_a_new_id,
     what_is_handed_out_is_what_is_stored,
-    a_refused_token_of_this_generation_needs_a_reconnect,
     two_people_may_share_an_account,
 }
 
@@ -240,26 +239,6 @@ async fn what_is_handed_out_is_what_is_stored(db: Database) {
     assert!(db.store.disconnect(&files(), mine.id, "by_user", |_| None, NOW).await.unwrap().is_some());
     let found = db.store.connection_to_hand_out(&files(), &alice(), &github()).await.unwrap();
     assert!(found.is_none(), "from the commit on nothing hands it out");
-}
-
-async fn a_refused_token_of_this_generation_needs_a_reconnect(db: Database) {
-    let mine = db.store.given_connection("octocat").await;
-    let (id, generation) = (mine.id, mine.generation);
-    let refused = async |server, generation| {
-        db.store.refused(&server, id, generation, "refused_by_resource", after(1)).await.unwrap()
-    };
-    assert!(refused(notes(), generation).await.is_none());
-    assert!(refused(files(), generation - 1).await.is_none(), "an older report changes nothing");
-    assert!(refused(files(), generation + 1).await.is_none());
-    let before = db.store.signal_head(&files()).await.unwrap();
-    let now = refused(files(), generation).await.unwrap();
-    assert_eq!((now.status, now.reason.as_deref()), (Status::NeedsReconnect, Some("refused_by_resource")));
-    assert!(refused(files(), generation).await.is_none(), "it is told once");
-    let signals = db.store.signals_after(&files(), before, 9).await.unwrap();
-    assert_eq!(signals.len(), 1);
-    assert_eq!((signals[0].kind, signals[0].connection), (Kind::ConnectionNeedsReconnect, Some(id)));
-    let asked = db.store.given_elicitation(&asked()).await;
-    assert!(!db.store.satisfy(&asked, mine.as_grant(), NOW).await.unwrap(), "it satisfies nothing");
 }
 
 async fn two_people_may_share_an_account(db: Database) {
