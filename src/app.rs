@@ -8,6 +8,7 @@ use crate::{
     audit::{About, Actor, Entry},
     clock::Clock,
     config::{McpServer, Provider, Settings},
+    credential::Refreshes,
     elicitation::{ProviderId, ServerId},
     identity::Identity,
     outbound::Outbound,
@@ -41,6 +42,8 @@ pub struct Parts {
     pub providers: Providers,
     /// The one client of outgoing calls.
     pub outbound: Outbound,
+    /// Refreshes that are under way in this process.
+    pub refreshes: Refreshes,
     /// What is counted.
     pub metrics: Metrics,
     /// What is recorded off the request's path.

@@ -2,13 +2,17 @@
 //!
 //! Reading writes nothing. A sealed value that does not open is an error and an alert, never "not connected" (R102).
 
+mod clocks;
 mod disconnect;
+pub mod refresh;
 mod report;
 mod resolve;
 mod revoke;
 
 pub use self::{
+    clocks::walk,
     disconnect::{Removed, Revocation, disconnect},
+    refresh::Refreshes,
     report::report,
     resolve::{Resolved, Wanted, resolve},
     revoke::{REVOCATION_CLAIM, Unwanted, revoke},

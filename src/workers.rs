@@ -11,12 +11,15 @@ use std::time::Duration;
 use crate::{
     app::App,
     connect::{self, Refusal},
+    credential,
     elicitation::State,
     identity::SessionLife,
 };
 
 /// Between two rounds.
 const ROUND: Duration = Duration::from_secs(15);
+/// Between two walks through the connections.
+const WALK: Duration = Duration::from_secs(60);
 /// Rounds between two clean-ups.
 const ROUNDS_PER_PURGE: u32 = 40;
 /// Longer than anything is tried again.
@@ -26,7 +29,8 @@ const BATCH: u32 = 200;
 
 /// Everything, until the process drains and what is under way has ended.
 pub async fn run(app: App) {
-    tokio::join!(sweep(app.clone()), deliveries::run(app.clone()), revocations::run(app));
+    let refreshing = wind(app.clone());
+    tokio::join!(sweep(app.clone()), refreshing, deliveries::run(app.clone()), revocations::run(app));
 }
 
 async fn sweep(app: App) {
@@ -42,6 +46,19 @@ async fn sweep(app: App) {
         round = round.wrapping_add(1);
         tokio::select! {
             () = app.clock.sleep(ROUND) => {}
+            () = app.shutdown.cancelled() => {}
+        }
+    }
+}
+
+/// Goes through the connections' clocks until the process drains: keeps refresh tokens alive before they end unused,
+/// tells of what ends soon, and ends what is over.
+async fn wind(app: App) {
+    while !app.shutdown.is_cancelled() {
+        let began = app.clock.now();
+        note(credential::walk(&app).await);
+        tokio::select! {
+            () = app.clock.sleep_until(began.plus(WALK)) => {}
             () = app.shutdown.cancelled() => {}
         }
     }

@@ -171,6 +171,14 @@ pub(super) struct ConnectionView<'a> {
     #[serde(serialize_with = "maybe_time")]
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Millis>,
+    /// Until when new access tokens can be had without the user, unless it is renewed; null when nobody said.
+    #[serde(serialize_with = "maybe_time")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    renewable_until: Option<Millis>,
+    /// When the user's consent ends at the provider; null when it does not, or nobody said.
+    #[serde(serialize_with = "maybe_time")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    consent_expires_at: Option<Millis>,
     /// When it was first made.
     #[serde(serialize_with = "time")]
     #[schema(value_type = String, format = DateTime)]
@@ -198,6 +206,8 @@ impl<'a> ConnectionView<'a> {
             reason: connection.reason.as_deref(),
             generation: connection.generation,
             expires_at: connection.access_expires_at,
+            renewable_until: connection.refresh_expires_at,
+            consent_expires_at: connection.consent_expires_at,
             created_at: connection.created_at,
             updated_at: connection.updated_at,
             last_used_at,

@@ -215,6 +215,11 @@ fn seal_connection(
         _ => None,
     };
     let (kept, kept_until) = kept.unzip();
+    let now = app.clock.now();
+    let provider = app.providers.get(&asked.provider);
+    let idle_end = provider.as_ref().and_then(|provider| provider.refresh_idle).map(|idle| now.plus(idle));
+    let consent_end = provider.and_then(|provider| provider.consent_lifetime).map(|life| now.plus(life));
+    let idle_end = idle_end.filter(|_| tokens.refresh_token.is_some());
     let refresh = tokens.refresh_token.as_ref().or(kept.as_ref()).map(|token| {
         app.vault.seal(&connection_place(asked, id, "refresh", generation), token.expose().as_bytes())
     });
@@ -228,8 +233,8 @@ fn seal_connection(
         access: app.vault.seal(&connection_place(asked, id, "access", generation), access.expose()),
         refresh,
         access_expires_at: tokens.access_expires_at,
-        refresh_expires_at: tokens.refresh_expires_at.or(kept_until.flatten()),
-        consent_expires_at: None,
+        refresh_expires_at: tokens.refresh_expires_at.or(idle_end).or(kept_until.flatten()),
+        consent_expires_at: consent_end,
     })
 }
 

@@ -5,10 +5,15 @@ use crate::{
     connect::Refusal,
     connection::{Connection, ConnectionId},
     elicitation::ServerId,
+    store::Reported,
 };
 
-/// Notes that the token of `generation` was refused, so that it is not handed out again. A report of an older
-/// generation changes nothing. Gives the connection as it is afterwards; `None` when it is not this MCP server's.
+/// Why a connection ends whose token was refused again after it was made anew, or could not be made anew.
+const UNAUTHORIZED: &str = "unauthorized";
+
+/// Notes that the token of `generation` was refused, so that it is not handed out again, and makes one refresh for that
+/// generation. A report of an older generation changes nothing; one of the generation that this refresh made ends the
+/// connection. Gives the connection as it is afterwards; `None` when it is not this MCP server's.
 ///
 /// # Errors
 /// The store's.
@@ -18,9 +23,13 @@ pub async fn report(
     id: ConnectionId,
     generation: i64,
 ) -> Result<Option<Connection>, Refusal> {
-    let refused = app.store.refused(server, id, generation, "unauthorized", app.clock.now()).await?;
-    if refused.is_some() {
-        return Ok(refused);
+    let now = app.clock.now();
+    match app.store.report_refused(server, id, generation, UNAUTHORIZED, now).await? {
+        Reported::Refused(refused) => {
+            drop(app.refreshes.join(app, refused.id, refused.generation));
+            Ok(Some(refused))
+        }
+        Reported::Ended(ended) => Ok(Some(ended)),
+        Reported::Nothing => Ok(app.store.connection(server, id).await?),
     }
-    Ok(app.store.connection(server, id).await?)
 }

@@ -1,17 +1,31 @@
 //! The one call a tool needs: is there a credential for this user, and may it be handed out?
 
+use std::time::Duration;
+
 use crate::{
     app::App,
     audit::Actor,
+    clock::Millis,
     connect::Refusal,
     connection::Connection,
     elicitation::{ProviderId, ServerId},
+    provider::ProviderError,
     scope::Scopes,
+    store::StoreError,
     subject::Subject,
     telemetry::{Lookup, SecurityEvent},
+    vault::OpenError,
 };
 
-use super::{Access, open_access};
+use super::{
+    Access, open_access,
+    refresh::{Ending, Finish, Need, need},
+};
+
+/// Refreshes that one call waits for; each but the last was another's, or came to nothing.
+const ROUNDS: u32 = 5;
+/// The least that a caller is asked to wait, and what when nobody knows.
+const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 
 /// What a tool wants.
 #[derive(Clone, Debug)]
@@ -38,10 +52,12 @@ pub enum Resolved {
     Missing(Option<Box<Connection>>),
 }
 
-/// Looks the user's connection up and opens it if it will do. One round trip, no write.
+/// Looks the user's connection up and opens it if it will do. One round trip and no write; a token that has run out is
+/// refreshed first, one that soon will behind the answer.
 ///
 /// # Errors
-/// The store's; [`Refusal::Unreadable`] when the sealed value does not open.
+/// The store's; [`Refusal::Unreadable`] when the sealed value does not open; [`Refusal::Provider`] with how long to wait
+/// when the token has run out and the provider gives no other.
 pub async fn resolve(
     app: &App,
     server: &ServerId,
@@ -63,15 +79,73 @@ async fn look_up(
     owner: &Subject,
     wanted: &Wanted,
 ) -> Result<Resolved, Refusal> {
-    let now = app.clock.now();
-    let found = app.store.connection_to_hand_out(server, owner, &wanted.provider).await?;
-    let Some(connection) = found else { return Ok(Resolved::Missing(None)) };
-    if !connection.satisfies(&wanted.scopes, now) || !connection.is_usable(now) {
-        return Ok(Resolved::Missing(Some(Box::new(connection))));
+    let deadline = app.clock.now().plus(app.settings.refresh.wait);
+    let mut before = None;
+    for _ in 0..ROUNDS {
+        let now = app.clock.now();
+        let found = app.store.connection_to_hand_out(server, owner, &wanted.provider).await?;
+        let Some(connection) = found else { return Ok(Resolved::Missing(None)) };
+        if !connection.granted.union(&connection.asked).covers(&wanted.scopes) {
+            return Ok(Resolved::Missing(Some(Box::new(connection))));
+        }
+        match need(&connection, now) {
+            Need::Nothing if connection.is_usable(now) => return hand_out(app, connection, wanted),
+            Need::Nothing => return Ok(Resolved::Missing(Some(Box::new(connection)))),
+            Need::Behind => {
+                drop(app.refreshes.join(app, connection.id, connection.generation));
+                return hand_out(app, connection, wanted);
+            }
+            // It was made a moment ago: by the clocks that disagree it has run out, by the provider's it has not.
+            Need::First if is_new(&connection, before) => return hand_out(app, connection, wanted),
+            Need::First => {}
+        }
+        if let Some(at) = connection.next_attempt_at.filter(|at| *at > now) {
+            return Err(unavailable(now, at));
+        }
+        before = Some(connection.generation);
+        let flight = app.refreshes.join(app, connection.id, connection.generation);
+        tokio::select! {
+            ending = flight.end() => judge(app.clock.now(), ending)?,
+            () = app.clock.sleep_until(deadline) => return Err(unavailable(deadline, deadline)),
+        }
     }
+    Err(unavailable(deadline, deadline))
+}
+
+fn is_new(connection: &Connection, before: Option<i64>) -> bool {
+    before.is_some_and(|before| connection.generation > before)
+        && connection.refused_generation != Some(connection.generation)
+}
+
+fn hand_out(app: &App, connection: Connection, wanted: &Wanted) -> Result<Resolved, Refusal> {
     let access = open_access(&app.vault, &connection).inspect_err(|_| {
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Server, &connection);
     })?;
     let missing = wanted.scopes.without(&connection.granted);
     Ok(Resolved::Ready { connection: Box::new(connection), access, missing })
+}
+
+/// Whether it is worth another look.
+fn judge(now: Millis, ending: Option<Ending>) -> Result<(), Refusal> {
+    let away = |what| Err(Refusal::Store(StoreError::Unavailable(what)));
+    let Some(Ending { finish, unreadable }) = ending else { return away("a refresh broke off") };
+    match finish {
+        Finish::Renewed
+        | Finish::Moved
+        | Finish::Fenced
+        | Finish::GaveBack
+        | Finish::Ended(_)
+        | Finish::Busy => Ok(()),
+        Finish::Failed { next_attempt_at, .. } => Err(unavailable(now, next_attempt_at.unwrap_or(now))),
+        Finish::Later(at) | Finish::Paused(at) => Err(unavailable(now, at)),
+        Finish::Unreadable => Err(Refusal::Unreadable(unreadable.unwrap_or(OpenError::Refused))),
+        Finish::StoreAway => away("it did not take a refresh"),
+        Finish::Drained => away("this process is about to end"),
+    }
+}
+
+/// An outage: never a reason to ask the person.
+fn unavailable(now: Millis, at: Millis) -> Refusal {
+    let wait = now.until(at).max(SHORTEST_WAIT);
+    Refusal::Provider(ProviderError::Unreachable { maybe_sent: false, retry_after: Some(wait) })
 }

@@ -122,6 +122,7 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         identity,
         providers,
         outbound,
+        refreshes: credential::Refreshes::default(),
         metrics,
         recorder: Recorder::default(),
         tasks: TaskTracker::new(),

@@ -82,6 +82,17 @@ pub const METRICS: [Metric; 17] = [
                  answer), `policy` (a redirect).",
     },
     Metric {
+        name: "refresh_ends",
+        kind: "counter",
+        labels: &["outcome"],
+        help: "How the work of refreshing a connection ended",
+        values: "`outcome`: `renewed`, `moved` (somebody else had done it), `fenced` (too late: dropped), `given_back` \
+                 (disconnected meanwhile), `failed` (kept, tried again), `later` and `paused` (nothing was sent), \
+                 `unreadable`, `store_away` (not stored), `busy` (another replica was at it for long), `drained`; or why \
+                 the connection needs its user: `refused_by_provider`, `rotation_lost`, `account_mismatch`, \
+                 `refresh_expired`, `consent_expired`.",
+    },
+    Metric {
         name: "provider_paused",
         kind: "gauge",
         labels: &["provider"],

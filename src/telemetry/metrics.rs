@@ -13,6 +13,7 @@ use super::{
     catalogue::{METRICS, Metric, SECURITY_EVENTS},
 };
 use crate::{
+    credential::refresh::Finish,
     elicitation::{Outcome, ProviderId, ServerId, State},
     outbound::OutboundError,
     provider::{Class, ProviderError},
@@ -104,6 +105,7 @@ struct Inner {
     callbacks: Counters<1>,
     exchanges: Counters<2>,
     refreshes: Counters<2>,
+    refresh_ends: Counters<1>,
     providers_paused: Family<Labels<1>, Gauge>,
     lookups: Counters<1>,
     revocations: Counters<2>,
@@ -134,6 +136,7 @@ impl Metrics {
             callbacks,
             exchanges,
             refreshes,
+            refresh_ends,
             paused,
             lookups,
             revocations,
@@ -159,6 +162,7 @@ impl Metrics {
             callbacks: family(&mut registry, callbacks, &OUTCOMES.map(Outcome::as_str)),
             exchanges: Family::default(),
             refreshes: Family::default(),
+            refresh_ends: family(&mut registry, refresh_ends, &Finish::CODES),
             providers_paused: Family::default(),
             lookups: family(&mut registry, lookups, &["ready", "missing", "failed"]),
             revocations: Family::default(),
@@ -253,6 +257,11 @@ impl Metrics {
     pub fn refreshed(&self, provider: &ProviderId, class: Option<Class>) {
         let result = class.map_or("ok", Class::as_str);
         self.0.refreshes.get_or_create(&by_provider(provider, result)).inc();
+    }
+
+    /// Counts how a refresh ended for the connection.
+    pub fn refresh_ended(&self, finish: &Finish) {
+        count(&self.0.refresh_ends, "outcome", finish.code(), 1);
     }
 
     /// Tells whether refreshes at a provider are held back.

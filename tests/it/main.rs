@@ -19,6 +19,7 @@ mod model;
 mod operator;
 mod own;
 mod peers;
+mod refresh;
 mod replicas;
 mod revocations;
 mod rows;

@@ -115,7 +115,7 @@ impl Bench {
         self.complete_with(id, granted, None).await
     }
 
-    /// The same with what the provider grants, and when its token ends.
+    /// The same with what the provider grants, and when its token ends; one that ends can be refreshed.
     pub(super) async fn complete_with(
         &self,
         id: ElicitationId,
@@ -176,7 +176,7 @@ impl Bench {
             asked: asked.scopes.clone(),
             generation,
             access: seal("access", format!("Bearer\n{token}")),
-            refresh: Some(seal("refresh", "a-refresh-canary".to_owned())),
+            refresh: life.map(|_| seal("refresh", "a-refresh-canary".to_owned())),
             access_expires_at: life.map(|life| now.plus(life)),
             refresh_expires_at: None,
             consent_expires_at: None,
@@ -273,6 +273,7 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 3], clock: &Clock, 
         random: Random,
         identity,
         outbound,
+        refreshes: consentry::credential::Refreshes::default(),
         metrics: Metrics::new(),
         recorder: consentry::recorder::Recorder::default(),
         tasks: tokio_util::task::TaskTracker::new(),

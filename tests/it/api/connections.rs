@@ -27,6 +27,8 @@ async fn a_connection_has_these_fields_and_no_others(db: Database) {
         "reason": null,
         "generation": 1,
         "expires_at": null,
+        "renewable_until": null,
+        "consent_expires_at": null,
         "created_at": now,
         "updated_at": now,
         "last_used_at": null

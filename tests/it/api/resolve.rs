@@ -51,9 +51,6 @@ async fn r111_ready_has_these_fields_and_no_others(db: Database) {
             }
         })
     );
-    bench.clock.advance(life);
-    let answer = bench.files().resolve(&ask(&["read"])).await.ok(200);
-    assert_eq!(answer["status"], "action_required", "a token that has run out is not handed out");
 }
 
 async fn what_was_refused_once_is_missing_and_not_asked_again(db: Database) {

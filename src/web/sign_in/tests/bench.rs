@@ -188,6 +188,7 @@ async fn app(
         identity,
         providers,
         outbound,
+        refreshes: crate::credential::Refreshes::default(),
         metrics: Metrics::new(),
         recorder: crate::recorder::Recorder::default(),
         tasks: tokio_util::task::TaskTracker::new(),

@@ -1,0 +1,338 @@
+//! The hands of the machine: the store, the provider, the vault and the clock.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{
+    flight::Ending,
+    machine::Machine,
+    step::{Action, Answer, Event, Finish, Pause, Seen, Spans, Write},
+    verdict::ROTATION_LOST,
+};
+use crate::{
+    app::App,
+    audit::Actor,
+    clock::Millis,
+    config::Provider,
+    connection::{Connection, ConnectionId, Status},
+    credential::{Unwanted, access_bytes},
+    provider::{Permit, ProviderError, Tokens},
+    revocation::Hint,
+    secret::{Secret, SecretBytes},
+    store::{Failing, Lease, Renewed, StoreError},
+    telemetry::SecurityEvent,
+    vault::{OpenError, Place},
+};
+
+/// What storing the outcome may take beside the request itself.
+const COMMIT: Duration = Duration::from_secs(20);
+/// Looks at another replica's refresh that come quickly, for it is over soon as a rule.
+const QUICK_POLLS: u32 = 30;
+const QUICK: Duration = Duration::from_millis(100);
+const SLOW: Duration = Duration::from_secs(1);
+/// Between two tries of the store: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Makes a generation newer than `beyond`, or finds out why not. Every way out is counted.
+pub(super) async fn refresh(app: &App, connection: ConnectionId, beyond: i64) -> Ending {
+    let spans = Spans { trial: app.settings.refresh.trial, lease: app.settings.outbound.timeout + COMMIT };
+    let mut machine = Machine::new(connection, beyond, spans);
+    let mut hands = Hands { app, connection, spans, owner: app.random.uuid(), held: None, unreadable: None };
+    let mut event = Event::Begin;
+    loop {
+        event = match machine.step(event, app.clock.now()) {
+            Action::Done(finish) => {
+                hands.tell(&finish);
+                return Ending { finish, unreadable: hands.unreadable };
+            }
+            action => hands.act(action).await,
+        };
+    }
+}
+
+struct Hands<'a> {
+    app: &'a App,
+    connection: ConnectionId,
+    spans: Spans,
+    /// Of the lease that is taken next.
+    owner: Uuid,
+    held: Option<Held>,
+    unreadable: Option<OpenError>,
+}
+
+/// What is at hand between the look and the end.
+struct Held {
+    connection: Connection,
+    provider: Option<std::sync::Arc<Provider>>,
+    permit: Option<Permit>,
+    tokens: Option<Tokens>,
+    renewed: Option<Renewed>,
+}
+
+impl Hands<'_> {
+    async fn act(&mut self, action: Action) -> Event {
+        match action {
+            Action::Look => self.look().await,
+            Action::Line => self.line().await,
+            Action::Take(generation) => self.take(generation).await,
+            Action::Release => self.release().await,
+            Action::Send(lease) => self.send(&lease).await,
+            Action::Write(lease, write) => self.write(&lease, &write).await,
+            Action::Expire { generation, reason } => {
+                let now = self.app.clock.now();
+                let ended = self.app.store.end_by_clock(self.connection, generation, reason, now).await;
+                self.written(ended.map(|ended| ended.is_some()))
+            }
+            Action::Pause(pause) => self.pause(pause).await,
+            Action::GiveBack => self.give_back().await,
+            // The caller ends.
+            Action::Done(_) => Event::StoreAway,
+        }
+    }
+
+    async fn look(&mut self) -> Event {
+        match self.app.store.watch_connection(self.connection).await {
+            Ok(Some(watched)) => {
+                let seen = Seen::of(&watched, self.app.clock.now());
+                // What was received and is not stored stays at hand until its fate is known.
+                if self.held.as_ref().is_none_or(|held| held.tokens.is_none()) {
+                    let connection = watched.connection;
+                    let provider = self.app.offers(&connection.server, &connection.provider);
+                    self.held =
+                        Some(Held { connection, provider, permit: None, tokens: None, renewed: None });
+                }
+                Event::Seen(Some(seen))
+            }
+            Ok(None) => Event::Seen(None),
+            Err(error) => self.away(&error),
+        }
+    }
+
+    /// Nothing of the database's is held while it waits.
+    async fn line(&mut self) -> Event {
+        let later = Event::Paused(self.app.clock.now().plus(self.spans.trial));
+        let Some(held) = &mut self.held else { return later };
+        // Taken out of the settings: what is stored waits for it.
+        let Some(provider) = &held.provider else { return later };
+        match self.app.providers.permit(provider).await {
+            Ok(permit) => held.permit = Some(permit),
+            Err(paused) => return Event::Paused(paused.until),
+        }
+        // Before the lease, for discovery can take long; what is wrong with it the request finds out again.
+        if let Err(error) = self.app.providers.endpoints(provider).await {
+            tracing::debug!(provider = %provider.id, code = error.code(), "no endpoints to refresh at");
+        }
+        Event::Permitted
+    }
+
+    async fn take(&mut self, generation: i64) -> Event {
+        let Self { app, connection, spans, .. } = *self;
+        self.owner = app.random.uuid();
+        let taking = app.store.take_lease(connection, generation, self.owner, spans.lease, app.clock.now());
+        match taking.await {
+            Ok(Some((lease, connection))) => {
+                let failures = connection.failures;
+                if let Some(held) = &mut self.held {
+                    held.connection = connection;
+                }
+                Event::Taken(Some((lease, failures)))
+            }
+            Ok(None) => {
+                self.held = None;
+                Event::Taken(None)
+            }
+            Err(error) => self.away(&error),
+        }
+    }
+
+    async fn release(&mut self) -> Event {
+        self.held = None;
+        let released = self.app.store.release_lease(self.connection, self.owner, self.spans.lease).await;
+        match released {
+            Ok(_) => Event::Released,
+            Err(error) => self.away(&error),
+        }
+    }
+
+    async fn send(&mut self, lease: &Lease) -> Event {
+        let app = self.app;
+        let roll = app.random.below(1001);
+        let Some(held) = &mut self.held else { return Event::Answered(Answer::Unsent, roll) };
+        let (Some(provider), Some(permit)) = (held.provider.clone(), held.permit.take()) else {
+            return Event::Answered(Answer::Unsent, roll);
+        };
+        let stored = match opened(app, &held.connection) {
+            Ok(token) => token,
+            Err(error) => {
+                app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, &held.connection);
+                tracing::error!(connection = %self.connection, %error, "a refresh token does not open");
+                self.unreadable = Some(error);
+                return Event::Answered(Answer::Unsent, roll);
+            }
+        };
+        let answer = app.providers.refresh(&provider, permit, &stored, &held.connection.granted).await;
+        let tokens = match answer {
+            Ok(tokens) => tokens,
+            Err(failure) => {
+                tracing::warn!(
+                    connection = %self.connection,
+                    provider = %provider.id,
+                    class = failure.class.as_str(),
+                    code = failure.word(),
+                    recovering = lease.recovering,
+                    "a refresh failed"
+                );
+                return Event::Answered(Answer::Failed(failure), roll);
+            }
+        };
+        match app.providers.same_account(&provider, &tokens, &held.connection.account) {
+            Ok(()) => {}
+            Err(ProviderError::AccountMismatch) => return Event::Answered(Answer::OtherAccount, roll),
+            // What cannot be read says nothing about the account; the tokens are spent if they are not stored.
+            Err(error) => {
+                let (code, detail) = (error.code(), error.detail());
+                tracing::warn!(provider = %provider.id, code, detail, "an ID token of a refresh cannot be used");
+            }
+        }
+        held.renewed = Some(renew(app, &held.connection, &provider, &tokens, &stored));
+        held.tokens = Some(tokens);
+        Event::Answered(Answer::Tokens, roll)
+    }
+
+    async fn write(&mut self, lease: &Lease, write: &Write) -> Event {
+        let (store, now) = (&self.app.store, self.app.clock.now());
+        let written = match write {
+            Write::Commit => match self.held.as_ref().and_then(|held| held.renewed.as_ref()) {
+                Some(renewed) => {
+                    store.commit_refresh(lease, renewed, now).await.map(|stored| stored.is_some())
+                }
+                None => Ok(false),
+            },
+            Write::Fail { code, next_attempt_at, keep_intent } => {
+                let failing = Failing { code, next_attempt_at: *next_attempt_at, keep_intent: *keep_intent };
+                store.fail_refresh(lease, &failing).await
+            }
+            Write::End { status, reason } => {
+                let ended = store.end_refresh(lease, *status, reason, now).await;
+                if let (Status::Quarantined, Ok(Some(ended))) = (status, &ended) {
+                    self.app.security_event(SecurityEvent::AccountMismatch, Actor::Unknown, ended);
+                }
+                ended.map(|ended| ended.is_some())
+            }
+        };
+        self.written(written)
+    }
+
+    fn written(&self, written: Result<bool, StoreError>) -> Event {
+        match written {
+            Ok(written) => Event::Written(written),
+            Err(error) => self.away(&error),
+        }
+    }
+
+    fn away(&self, error: &StoreError) -> Event {
+        tracing::warn!(connection = %self.connection, %error, "the store failed a refresh");
+        Event::StoreAway
+    }
+
+    async fn pause(&mut self, pause: Pause) -> Event {
+        let app = self.app;
+        let over = async {
+            match pause {
+                Pause::Poll(number) => poll_pause(app, number).await,
+                Pause::Until(at) => app.clock.sleep_until(at).await,
+                Pause::StoreAway(number) => {
+                    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(number)).min(LAST_PAUSE);
+                    app.clock.sleep(pause).await;
+                }
+            }
+        };
+        tokio::select! {
+            () = over => Event::Waited { draining: false },
+            () = app.shutdown.cancelled() => Event::Waited { draining: true },
+        }
+    }
+
+    /// The connection is gone, and with it the person's wish.
+    async fn give_back(&mut self) -> Event {
+        let Some(Held { connection, tokens: Some(tokens), .. }) = &self.held else { return Event::GivenBack };
+        let (token, hint) = match &tokens.refresh_token {
+            Some(refresh) => (refresh, Hint::Refresh),
+            None => (&tokens.access_token, Hint::Access),
+        };
+        let unwanted = Unwanted {
+            connection: Some(connection.id),
+            server: &connection.server,
+            owner: &connection.owner,
+            provider: &connection.provider,
+            account_id: connection.account.id.as_deref(),
+            token,
+            hint,
+        };
+        match unwanted.queue(self.app).await {
+            Ok(_) => Event::GivenBack,
+            Err(error) => self.away(&error),
+        }
+    }
+
+    fn tell(&self, finish: &Finish) {
+        self.app.metrics.refresh_ended(finish);
+        let connection = self.connection;
+        match finish {
+            Finish::Ended(reason @ ROTATION_LOST) => {
+                tracing::error!(%connection, reason, "the answer with the next refresh token was lost; the person must reconnect");
+            }
+            Finish::Ended(reason) => tracing::warn!(%connection, reason, "a connection needs its person"),
+            Finish::Fenced => tracing::warn!(%connection, "a refresh came too late and was dropped"),
+            Finish::StoreAway => tracing::error!(%connection, "the outcome of a refresh could not be stored"),
+            _ => tracing::debug!(%connection, ?finish, "a refresh is over"),
+        }
+    }
+}
+
+/// The connection's refresh token.
+fn opened(app: &App, connection: &Connection) -> Result<Secret, OpenError> {
+    let sealed = connection.refresh.as_ref().ok_or(OpenError::Malformed)?;
+    app.vault.open(&connection.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)
+}
+
+/// Seals for the next generation. Without a new refresh token the old one stays (R78).
+fn renew(
+    app: &App,
+    connection: &Connection,
+    provider: &Provider,
+    tokens: &Tokens,
+    stored: &Secret,
+) -> Renewed {
+    let generation = connection.generation.saturating_add(1);
+    let seal =
+        |column, plain: &[u8]| app.vault.seal(&Place { generation, ..connection.place(column) }, plain);
+    let now = app.clock.now();
+    let access = SecretBytes::new(access_bytes(&tokens.access_token, &tokens.token_type));
+    let refresh = tokens.refresh_token.as_ref().unwrap_or(stored);
+    Renewed {
+        access: seal("access", access.expose()),
+        refresh: seal("refresh", refresh.expose().as_bytes()),
+        granted: tokens.granted.clone(),
+        access_expires_at: tokens.access_expires_at,
+        refresh_expires_at: refresh_end(connection, provider, tokens, now),
+        warned_until: now.plus(app.settings.refresh.warn_ahead),
+    }
+}
+
+/// What the provider says; else its idle limit from now on; else as before, while the token is the same.
+fn refresh_end(connection: &Connection, provider: &Provider, tokens: &Tokens, now: Millis) -> Option<Millis> {
+    let idle = || provider.refresh_idle.map(|idle| now.plus(idle));
+    let before = connection.refresh_expires_at.filter(|_| tokens.refresh_token.is_none());
+    tokens.refresh_expires_at.or_else(idle).or(before)
+}
+
+/// Another replica is a peer: it goes on in real time, whatever this process's clock shows.
+async fn poll_pause(app: &App, number: u32) {
+    let span = if number <= QUICK_POLLS { QUICK } else { SLOW };
+    let jitter = u32::try_from(app.random.below(400)).unwrap_or(0);
+    #[expect(clippy::disallowed_methods, reason = "a peer lives in real time")]
+    tokio::time::sleep(span * (1000 - jitter) / 1000).await;
+}

@@ -1,0 +1,10 @@
+//! Credentials that stay alive: refreshed once, whatever the provider says and whoever comes at the same time.
+
+mod clocks;
+mod failures;
+mod ordinary;
+mod races;
+mod reports;
+mod rotation;
+mod simulation;
+mod stand;

@@ -1,0 +1,92 @@
+//! A refresh beside a disconnect, and beside a new consent.
+
+use consentry_fakes::{Answer, Gate, TokenRequest};
+
+use super::stand::{Stand, handed};
+use crate::{
+    engine::Database,
+    world::{FILES, link},
+};
+
+on_both_engines! {
+    r84_a_refresh_never_brings_a_disconnected_account_back,
+    r84_a_refresh_never_overwrites_a_new_consent,
+    r84_a_connection_made_afterwards_is_another,
+}
+
+/// A refresh whose answer the provider holds back: it has done its work.
+async fn under_way(stand: &Stand) -> (Gate, tokio::task::JoinHandle<crate::world::api::Answer>) {
+    stand.runs_out();
+    let gate = Gate::shut();
+    stand.world.files.next_token_answer(Answer::genuine().held(&gate));
+    let (api, question) = (stand.api.clone(), stand.api.question("alice", FILES));
+    let caller = tokio::spawn(async move { api.post("/v1/credentials/resolve", &question).await });
+    gate.reached_by(1).await;
+    (gate, caller)
+}
+
+/// F10.
+async fn r84_a_refresh_never_brings_a_disconnected_account_back(db: Database) {
+    let stand = Stand::new(db).await;
+    let (gate, caller) = under_way(&stand).await;
+    let path = format!("/v1/connections/{}", stand.id);
+    assert_eq!(stand.api.delete(&path).await.status, 204);
+    stand.world.files.revocations().entries();
+    gate.open();
+    assert_eq!(caller.await.unwrap().expect(200)["status"], "action_required");
+    stand.api.get(&path).await.expect(404);
+    // What the late answer held is given back: the family is dead, whichever of its tokens was named.
+    stand.world.until(async || stand.world.files.revocations().entries().len() >= 2).await;
+    stand.asks().await;
+}
+
+/// F11: the newest grant stays, and nothing of it is revoked.
+async fn r84_a_refresh_never_overwrites_a_new_consent(db: Database) {
+    let mut stand = Stand::new(db).await;
+    let (gate, caller) = under_way(&stand).await;
+    let created = stand.api.post("/v1/elicitations", &stand.api.question("alice", FILES)).await.expect(201);
+    let open = link(&created["elicitation"]);
+    stand.alice.opens(&open.url).await.is("sign-in");
+    stand.alice.signs_in("alice").await.is("already-connected");
+    stand.alice.connects("octocat").await.is("connected");
+    let mut exchanged = stand.world.files.token_log();
+    exchanged.retain(TokenRequest::is_code);
+    assert_eq!(exchanged.len(), 2);
+    let newest = stand.resolves().await;
+    assert_eq!(newest.generation, 2);
+    gate.open();
+    assert_eq!(handed(&caller.await.unwrap().expect(200)), newest);
+    stand.world.until(async || fenced(&stand).await).await;
+    assert_eq!(stand.resolves().await, newest);
+    assert!(stand.world.files.revocations().entries().is_empty());
+    stand.runs_out();
+    assert_eq!(stand.resolves().await.generation, 3, "with the refresh token of the new consent");
+    assert_eq!(stand.world.files.reuse_kills(), 0);
+}
+
+async fn fenced(stand: &Stand) -> bool {
+    let metrics = stand.api.get("/metrics").await.body;
+    metrics.as_str().unwrap().contains("consentry_refresh_ends_total{outcome=\"fenced\"} 1")
+}
+
+async fn r84_a_connection_made_afterwards_is_another(db: Database) {
+    let mut stand = Stand::new(db).await;
+    let (gate, caller) = under_way(&stand).await;
+    assert_eq!(stand.api.delete(&format!("/v1/connections/{}", stand.id)).await.status, 204);
+    let open = stand.api.asks("alice", FILES).await;
+    stand.alice.opens(&open.url).await.is("sign-in");
+    stand.alice.signs_in("alice").await.is("ready");
+    stand.alice.connects("octocat").await.is("connected");
+    let newest = stand.resolves().await;
+    gate.open();
+    assert_eq!(handed(&caller.await.unwrap().expect(200)), newest);
+    stand.world.until(async || given_back(&stand).await).await;
+    let answer = stand.api.resolves("alice", FILES).await;
+    assert_ne!(answer["connection"]["id"], stand.id.to_string());
+    assert_eq!(handed(&answer), newest);
+}
+
+async fn given_back(stand: &Stand) -> bool {
+    let metrics = stand.api.get("/metrics").await.body;
+    metrics.as_str().unwrap().contains("consentry_refresh_ends_total{outcome=\"given_back\"} 1")
+}
