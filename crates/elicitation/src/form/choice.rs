@@ -60,11 +60,13 @@ pub(crate) enum Spelling {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Choice {
     pub(crate) label: Label,
     pub(crate) options: Vec<Item>,
     pub(crate) spelling: Spelling,
-    pub(crate) default: Option<String>,
+    /// What is there from the start, and what is taken when there is no answer.
+    pub default: Option<String>,
 }
 
 kind!(Choice);
@@ -143,14 +145,18 @@ impl Choice {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Choices {
     pub(crate) label: Label,
     pub(crate) options: Vec<Item>,
     /// Never [`Spelling::Names`]: lists have no old spelling.
     pub(crate) spelling: Spelling,
-    pub(crate) min_items: Option<u64>,
-    pub(crate) max_items: Option<u64>,
-    pub(crate) default: Option<Vec<String>>,
+    /// How many must be chosen.
+    pub min_items: Option<u64>,
+    /// How many may be chosen.
+    pub max_items: Option<u64>,
+    /// What is there from the start, and what is taken when there is no answer.
+    pub default: Option<Vec<String>>,
 }
 
 kind!(Choices);

@@ -3,14 +3,15 @@
 
 use super::{Boolean, Choice, Choices, Integer, Number, Text};
 
-/// One field of a form.
+/// One field of a form, with everything that a client needs to show it and to check what is typed.
 ///
 /// ```
 /// use consentry_elicitation::form::{Boolean, Field};
 ///
 /// let field = Field::from(Boolean::new().title("Private?").default(true));
 /// assert_eq!(field.title(), Some("Private?"));
-/// assert!(matches!(field, Field::Boolean(_)));
+/// let Field::Boolean(boolean) = field else { panic!() };
+/// assert_eq!(boolean.default, Some(true));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

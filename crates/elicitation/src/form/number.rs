@@ -16,11 +16,15 @@ use super::{AnswerFault, FormFault, InvalidForm};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Number {
     pub(crate) label: Label,
-    pub(crate) minimum: Option<f64>,
-    pub(crate) maximum: Option<f64>,
-    pub(crate) default: Option<f64>,
+    /// The least.
+    pub minimum: Option<f64>,
+    /// The greatest.
+    pub maximum: Option<f64>,
+    /// What is there from the start, and what is taken when there is no answer.
+    pub default: Option<f64>,
 }
 
 // A form holds finite numbers alone.
@@ -91,11 +95,15 @@ impl Number {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Integer {
     pub(crate) label: Label,
-    pub(crate) minimum: Option<i64>,
-    pub(crate) maximum: Option<i64>,
-    pub(crate) default: Option<i64>,
+    /// The least.
+    pub minimum: Option<i64>,
+    /// The greatest.
+    pub maximum: Option<i64>,
+    /// What is there from the start, and what is taken when there is no answer.
+    pub default: Option<i64>,
 }
 
 kind!(Integer);
@@ -156,9 +164,11 @@ impl Integer {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Boolean {
     pub(crate) label: Label,
-    pub(crate) default: Option<bool>,
+    /// What is there from the start, and what is taken when there is no answer.
+    pub default: Option<bool>,
 }
 
 kind!(Boolean);

@@ -2,6 +2,8 @@
 //! is passed over is a condition that nobody checks. Two are let through that generators write and that change nothing
 //! here: `$schema`, and `additionalProperties` with a boolean; a `title` and a `description` of the whole as well.
 
+use std::collections::BTreeMap;
+
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 
@@ -52,12 +54,15 @@ impl<'de> Deserialize<'de> for Form {
 }
 
 fn require(mut form: FormBuilder, required: &[String]) -> Result<FormBuilder, InvalidForm> {
+    // By name, because both lists may be long. Of a field that is there twice, `build` complains.
+    let mut fields: BTreeMap<&str, &mut bool> =
+        form.fields.iter_mut().map(|entry| (entry.name.as_str(), &mut entry.required)).collect();
     for (place, name) in required.iter().enumerate() {
         let at = format!("/required/{place}");
-        match form.fields.iter_mut().find(|entry| entry.name == *name) {
+        match fields.get_mut(name.as_str()) {
             None => return Err(InvalidForm::new(at, FormFault::NoField)),
-            Some(entry) if entry.required => return Err(InvalidForm::new(at, FormFault::Twice)),
-            Some(entry) => entry.required = true,
+            Some(required) if **required => return Err(InvalidForm::new(at, FormFault::Twice)),
+            Some(required) => **required = true,
         }
     }
     Ok(form)

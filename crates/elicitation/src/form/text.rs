@@ -23,13 +23,19 @@ use super::{AnswerFault, FormFault, Format, InvalidForm};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Text {
     pub(crate) label: Label,
-    pub(crate) min_length: Option<u64>,
-    pub(crate) max_length: Option<u64>,
-    pub(crate) pattern: Option<String>,
-    pub(crate) format: Option<Format>,
-    pub(crate) default: Option<String>,
+    /// The least length, in code points.
+    pub min_length: Option<u64>,
+    /// The greatest length, in code points.
+    pub max_length: Option<u64>,
+    /// A regular expression that a part of the text must match.
+    pub pattern: Option<String>,
+    /// What the text must look like.
+    pub format: Option<Format>,
+    /// What is there from the start, and what is taken when there is no answer.
+    pub default: Option<String>,
 }
 
 kind!(Text);

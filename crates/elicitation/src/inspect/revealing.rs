@@ -38,7 +38,6 @@ const PERSONAL: &[&str] = &[
     "uid",
     "login",
     "loginhint",
-    "name",
     "fullname",
     "firstname",
     "lastname",
@@ -51,7 +50,6 @@ const PERSONAL: &[&str] = &[
     "address",
     "street",
     "sub",
-    "subject",
     "passport",
 ];
 

@@ -6,6 +6,7 @@ mod arbitrary;
 mod forms;
 mod readers;
 mod replay;
+mod requirements;
 mod rows;
 mod strict_client;
 mod strict_forms;
