@@ -12,6 +12,7 @@
 
 mod bare;
 mod cpu;
+mod herd;
 mod load;
 mod loader;
 mod seed;
@@ -53,22 +54,37 @@ async fn measure() {
     let requests: usize =
         std::env::var("MEASURE_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
 
-    println!(
-        "## Postgres, {CONNECTIONS} connections, {requests} requests a round, median of {ROUNDS} [spread]\n"
-    );
-    let database = seed::create_database(&postgres).await;
-    engine(&database, requests, true).await;
-
-    println!("\n## Postgres, {MANY} stored connections beside {FEW}\n");
-    many(&postgres, requests).await;
-
-    println!("\n## SQLite, the same\n");
-    let folder = tempfile::tempdir().expect("a folder");
-    let database = format!("sqlite:{}", folder.path().join("measure.db").display());
-    engine(&database, requests / 4, false).await;
-
-    println!("\n## At rest, on SQLite\n");
-    at_rest().await;
+    let only: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let wanted = |section: &str| only.is_empty() || only.iter().any(|name| name == section);
+    if wanted("requests") {
+        println!(
+            "## Postgres, {CONNECTIONS} connections, {requests} requests a round, median of {ROUNDS} [spread]\n"
+        );
+        let database = seed::create_database(&postgres).await;
+        engine(&database, requests, true).await;
+    }
+    if wanted("many") {
+        println!("\n## Postgres, {MANY} stored connections beside {FEW}\n");
+        many(&postgres, requests).await;
+    }
+    if wanted("one") {
+        println!("\n## One expired connection, a thousand callers, two processes\n");
+        herd::one_for_all(&postgres).await;
+    }
+    if wanted("together") {
+        println!("\n## Ten thousand that end together\n");
+        herd::together(&postgres, requests).await;
+    }
+    if wanted("sqlite") {
+        println!("\n## SQLite, the same\n");
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = format!("sqlite:{}", folder.path().join("measure.db").display());
+        engine(&database, requests / 4, false).await;
+    }
+    if wanted("rest") {
+        println!("\n## At rest, on SQLite\n");
+        at_rest().await;
+    }
 }
 
 async fn engine(database: &str, requests: usize, is_postgres: bool) {

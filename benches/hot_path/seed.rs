@@ -1,7 +1,7 @@
 //! The database that all arms read: connections, of which a thousand are asked for in turn; an elicitation, and a
 //! signed-in session of its owner.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry::{
@@ -24,6 +24,8 @@ pub(crate) const ISSUER: &str = "https://id.measure.example";
 pub(crate) const SUB: &str = "user-500";
 /// The provider.
 pub(crate) const PROVIDER: &str = "github";
+/// The provider of those that end together.
+const HERD: &str = "herd";
 const SESSION: &str = "measure-session-0123456789abcdef0123456789a";
 /// Users who are asked for.
 const ASKED: usize = 1_000;
@@ -34,6 +36,20 @@ pub(crate) struct World {
     key: Secret,
     database: String,
     elicitation: Uuid,
+    herd: Option<Herd>,
+}
+
+/// Connections that end soon, of a provider that refreshes them.
+#[derive(Clone, Copy)]
+pub(crate) struct Herd {
+    /// Where its token endpoint is, on this machine.
+    pub(crate) port: u16,
+    /// Refreshes a second.
+    pub(crate) rate: u32,
+    /// How many there are.
+    pub(crate) connections: usize,
+    /// When each ends.
+    pub(crate) ends_in: Duration,
 }
 
 /// Makes an empty database of its own beside the one that the URL names.
@@ -51,7 +67,7 @@ impl World {
     pub(crate) fn empty(database: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (_, key) = Key::generate(key_id(), &Random);
-        Self { folder, key, database: database.to_owned(), elicitation: Random.uuid() }
+        Self { folder, key, database: database.to_owned(), elicitation: Random.uuid(), herd: None }
     }
 
     /// Fills the database with this many connections.
@@ -59,8 +75,7 @@ impl World {
         let world = Self::empty(database);
         let store = Store::open(&Secret::new(database), 4).await.expect("a store");
         store.migrate().await.expect("a schema");
-        let key = Key::from_base64(key_id(), &world.key).expect("a key");
-        let vault = Vault::new(vec![key], Random).expect("a vault");
+        let vault = world.vault();
         let now = Clock::system().now().0;
         let rows: Vec<_> = (0..ASKED).map(|n| connection_row(&vault, &format!("user-{n}"))).collect();
         let session = Hash::of(SESSION.as_bytes());
@@ -114,6 +129,32 @@ impl World {
         world
     }
 
+    /// Fills the database with a few connections, and with those of the herd.
+    pub(crate) async fn seed_herd(database: &str, herd: Herd) -> Self {
+        let mut world = Self::seed(database, ASKED).await;
+        world.herd = Some(herd);
+        let vault = world.vault();
+        let now = Clock::system().now();
+        let mut connection = PgConnection::connect(database).await.expect("a database");
+        let mut tx = connection.begin().await.expect("a transaction");
+        for n in 0..herd.connections {
+            let (id, sub) = (Random.uuid(), format!("herd-{n}"));
+            let seal = |column, plain: String| vault.seal(&place(column, id, &sub, HERD), plain.as_bytes());
+            let insert = sqlx::query(INSERT_HERD).bind(id).bind(ISSUER).bind(&sub).bind(HERD);
+            let insert = insert.bind(seal("access", "Bearer\nold".to_owned()).into_bytes());
+            let insert = insert.bind(seal("refresh", format!("refresh-of-{n}")).into_bytes());
+            let insert = insert.bind(now.plus(herd.ends_in).0).bind(now.0 - 3_600_000);
+            insert.execute(&mut *tx).await.expect("a row");
+        }
+        tx.commit().await.expect("a commit");
+        world
+    }
+
+    fn vault(&self) -> Vault {
+        let key = Key::from_base64(key_id(), &self.key).expect("a key");
+        Vault::new(vec![key], Random).expect("a vault")
+    }
+
     /// One statement each, over the same seven values.
     fn rest(&self, browser: Uuid) -> [(&'static str, Uuid); 3] {
         [(INSERT_ELICITATION, self.elicitation), (INSERT_SESSION, browser), (INSERT_SIGN_IN, browser)]
@@ -122,7 +163,24 @@ impl World {
     /// A settings file.
     pub(crate) fn config(&self, database: &str, public: u16, internal: u16) -> PathBuf {
         let key = self.key_file();
-        let config = self.folder.path().join("consentry.toml");
+        let config = self.folder.path().join(format!("consentry-{internal}.toml"));
+        let (also, herd) = self.herd.map_or_else(Default::default, |herd| {
+            let text = format!(
+                r#"[[providers]]
+id = "{HERD}"
+authorization_endpoint = "http://127.0.0.1:{port}/authorize"
+token_endpoint = "http://127.0.0.1:{port}/token"
+client_id = "measure"
+client_secret = {{ value = "measure" }}
+scopes = ["repo"]
+requests_per_second = {rate}
+concurrent_requests = 100
+"#,
+                port = herd.port,
+                rate = herd.rate,
+            );
+            (format!(r#", "{HERD}""#), text)
+        });
         let text = format!(
             r#"public_url = "http://localhost:{public}"
 [listen]
@@ -145,14 +203,14 @@ name = "Example Files"
 resource = "https://files.measure.example/mcp"
 authorization_server = "main"
 api_keys = [{{ value = "{API_KEY}" }}]
-providers = ["{PROVIDER}"]
+providers = ["{PROVIDER}"{also}]
 [[providers]]
 id = "{PROVIDER}"
 preset = "github"
 client_id = "measure"
 client_secret = {{ value = "measure" }}
 scopes = ["repo"]
-"#,
+{herd}"#,
             key = key.display()
         );
         std::fs::write(&config, text).expect("a settings file");
@@ -172,6 +230,17 @@ scopes = ["repo"]
             )
         };
         target(server.internal, users().map(request))
+    }
+
+    /// The same, once, for one of the herd.
+    pub(crate) fn resolve_herd(&self, server: &Running, n: usize) -> String {
+        let body = format!(r#"{{"provider":"{HERD}","scopes":["repo"],"subject":{{"sub":"herd-{n}"}}}}"#);
+        format!(
+            "POST /v1/credentials/resolve HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {API_KEY}\r\n\
+             content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            server.internal,
+            body.len()
+        )
     }
 
     /// The micro-batched loader, for each user in turn.
@@ -231,20 +300,19 @@ pub(crate) fn key_id() -> KeyId {
 /// Id, user, sealed access token of 900 bytes.
 fn connection_row(vault: &Vault, sub: &str) -> (Uuid, String, Vec<u8>) {
     let id = Random.uuid();
-    let place = Place {
-        table: "connections",
-        column: "access",
-        row: id,
-        server: "files",
-        issuer: ISSUER,
-        sub,
-        provider: PROVIDER,
-        generation: 1,
-    };
     let token = BASE64_STANDARD.encode(Random.bytes::<660>());
-    let sealed = vault.seal(&place, format!("Bearer\n{token}").as_bytes());
+    let sealed = vault.seal(&place("access", id, sub, PROVIDER), format!("Bearer\n{token}").as_bytes());
     (id, sub.to_owned(), sealed.into_bytes())
 }
+
+fn place<'a>(column: &'static str, row: Uuid, sub: &'a str, provider: &'a str) -> Place<'a> {
+    Place { table: "connections", column, row, server: "files", issuer: ISSUER, sub, provider, generation: 1 }
+}
+
+const INSERT_HERD: &str = "INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
+    granted, asked, status, generation, grant_number, access, refresh, access_expires_at_ms, refreshed_at_ms, \
+    created_at_ms, updated_at_ms) \
+    VALUES ($1, 'files', $2, $3, $4, '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, $5, $6, $7, $8, $8, $8)";
 
 const INSERT_CONNECTION: &str = "INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
     granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
