@@ -20,6 +20,7 @@ macro_rules! contract {
     };
 }
 
+mod agreement;
 mod attempts;
 mod audit;
 mod clocks;

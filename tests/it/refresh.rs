@@ -6,5 +6,5 @@ mod ordinary;
 mod races;
 mod reports;
 mod rotation;
-mod simulation;
+pub(crate) mod simulation;
 mod stand;

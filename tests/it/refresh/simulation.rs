@@ -3,7 +3,7 @@
 //!
 //! A run that breaks a promise prints its number; `CONSENTRY_SIMULATION=number` plays that one alone.
 
-mod parties;
+pub(crate) mod parties;
 pub(crate) mod row;
 mod run;
 

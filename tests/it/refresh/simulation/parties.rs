@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 /// Splitmix64: the same numbers for the same seed, for ever.
 #[derive(Clone, Debug)]
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,16 +19,16 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
-    pub(super) fn between(&mut self, least: i64, most: i64) -> i64 {
+    pub(crate) fn between(&mut self, least: i64, most: i64) -> i64 {
         least + i64::try_from(self.below(u64::try_from(most - least + 1).unwrap())).unwrap()
     }
 
     /// So many times of a thousand.
-    pub(super) fn happens(&mut self, of_a_thousand: u64) -> bool {
+    pub(crate) fn happens(&mut self, of_a_thousand: u64) -> bool {
         self.below(1000) < of_a_thousand
     }
 }
