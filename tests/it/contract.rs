@@ -27,6 +27,7 @@ mod clocks;
 mod connections;
 mod deliveries;
 mod elicitations;
+mod endings;
 mod given;
 mod leases;
 mod people;

@@ -9,7 +9,7 @@
 //! `CONSENTRY_MODEL_RUNS` sets how many runs there are, `CONSENTRY_MODEL_SEED` plays one again. A run that fails says its
 //! seed and its steps.
 
-mod chance;
+pub(crate) mod chance;
 mod judge;
 mod run;
 mod scene;

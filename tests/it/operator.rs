@@ -11,10 +11,11 @@ use std::{
 
 use consentry::{
     clock::{Clock, Millis},
-    elicitation::{ElicitationId, NewElicitation},
+    delivery::Failure,
+    elicitation::{ElicitationId, NewElicitation, ServerId, State},
     random::Random,
     scope::Scopes,
-    secret::Secret,
+    secret::{Hash, Secret},
     store::Store,
     subject::Subject,
 };
@@ -241,6 +242,55 @@ async fn elicitations_are_listed_shown_and_cancelled() {
     // Without a terminal nothing is asked, and nothing removed.
     place.json(&["connections", "disconnect", &id], 2);
     place.json(&["connections", "disconnect", &id, "--yes"], 1);
+}
+
+#[tokio::test]
+async fn dead_letters_are_listed_and_replayed() {
+    let place = Place::new();
+    place.json(&["key", "new", "--file", "consentry.key"], 0);
+    place.json(&["migrate"], 0);
+    let now = Clock::system().now();
+    let server: ServerId = "files".parse().unwrap();
+    let store = Store::open(&place.store(), 2).await.unwrap().posting([server.clone()]);
+    let new = NewElicitation {
+        id: ElicitationId(Random.uuid()),
+        server: server.clone(),
+        owner: Subject::new("https://id.example.com", "alice").unwrap(),
+        provider: "acme".parse().unwrap(),
+        scopes: Scopes::new(["read"]).unwrap(),
+        legacy: false,
+        client_ref: String::new(),
+        client_name: None,
+        message: None,
+        seen: None,
+        restart_of: None,
+        expires_at: Millis(now.0 + 600_000),
+    };
+    let made = store.create(&new, now).await.unwrap().elicitation;
+    store.close(&made, State::Cancelled, "x", now).await.unwrap();
+    let url = Hash::of(b"https://files.example/hooks");
+    let claimed = store.claim_deliveries(&server, &url, 1, now, Millis(now.0 + 1)).await.unwrap().remove(0);
+    let failure = Failure { status: Some(500), code: "status" };
+    store.put_delivery_off(&claimed, None, failure, now).await.unwrap();
+    store.disable_receiver(&server, &url, now).await.unwrap();
+    store.shut_down().await;
+
+    let listed = place.json(&["webhooks", "list", "--state", "dead", "--server", "files"], 0);
+    let dead = &listed["deliveries"][0];
+    let id = claimed.signal.id.to_string();
+    assert_eq!((&dead["id"], &dead["last_status"]), (&id.as_str().into(), &500.into()));
+    assert_eq!(dead["type"], "elicitation.cancelled");
+    assert_eq!(place.json(&["webhooks", "replay", "--server", "files", "--dead"], 0)["replayed"], 1);
+    assert_eq!(place.json(&["webhooks", "replay", "--server", "files", "--dead"], 0)["replayed"], 0);
+    let listed = place.json(&["webhooks", "list", "--state", "due"], 0);
+    assert_eq!(listed["deliveries"][0]["tries"], 0);
+    place.json(&["webhooks", "replay", &id], 0);
+    place.json(&["webhooks", "enable", "--server", "files"], 0);
+    place.json(&["webhooks", "enable", "--server", "files"], 1);
+    place.json(&["webhooks", "replay", "nonsense"], 1);
+    place.json(&["webhooks", "list", "--state", "nonsense"], 2);
+    assert_eq!(place.run(&["webhooks", "replay", "--server", "files"]).status.code(), Some(2));
+    assert_eq!(place.run(&["webhooks", "replay"]).status.code(), Some(2));
 }
 
 #[test]

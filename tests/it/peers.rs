@@ -8,3 +8,4 @@ mod connect;
 mod node;
 mod person;
 mod stand;
+mod webhooks;

@@ -1,6 +1,7 @@
 //! Webhooks end to end: what receivers get, when, and what they can do to one another, which is nothing.
 
-mod receiver;
+pub(crate) mod receiver;
+mod signature;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,7 +13,7 @@ use serde_json::json;
 use self::receiver::{Receivers, SECRETS, secret};
 use crate::{
     engine::Database,
-    world::{FILES, World},
+    world::{FILES, Link, World, link},
 };
 
 on_both_engines!(
@@ -26,6 +27,7 @@ on_both_engines!(
     f35_every_post_verifies_while_the_secret_changes,
     f36_what_is_given_up_is_a_dead_letter_and_can_be_replayed,
     r115_nothing_is_posted_once_the_webhook_is_removed,
+    r114_every_ending_is_posted_exactly_once,
 );
 
 /// R113, R115: each verifies, the first try is at once, and neither a token nor a label is in it.
@@ -38,6 +40,8 @@ async fn r113_r115_what_is_sent_is_signed_and_holds_no_secret(db: Database) {
     alice.signs_in("alice").await.is("ready");
     alice.connects("octocat").await.is("connected");
     let posts = receivers.files.posts(2).await;
+    let resolved = world.api("files").resolves("alice", FILES).await;
+    let text = |pointer: &str| resolved.pointer(pointer).unwrap().as_str().unwrap().to_owned();
     let store = &world.database.store;
     let signals = store.signals_after(&"files".parse().unwrap(), 0, 100).await.unwrap();
     assert_eq!(posts.len(), signals.len());
@@ -48,7 +52,9 @@ async fn r113_r115_what_is_sent_is_signed_and_holds_no_secret(db: Database) {
         assert_eq!(post.json(), told, "the same in every channel");
         let mut canaries = world.secrets();
         canaries.extend(SECRETS.map(|name| ("a webhook secret", secret(name))));
-        canaries.push(("a label", "Octocat".to_owned()));
+        canaries.push(("a token", text("/credential/access_token")));
+        canaries.push(("a label", text("/connection/account/label")));
+        canaries.push(("an account", text("/connection/account/id")));
         for token in world.files.token_log() {
             canaries.extend(token.code.map(|code| ("a code", code)));
         }
@@ -269,13 +275,106 @@ async fn r115_nothing_is_posted_once_the_webhook_is_removed(db: Database) {
     }
     receivers.files.sink.accept_connections(true).await.unwrap();
     let world = World::start(db).await;
+    for _ in 0..12 {
+        world.advance(Duration::from_mins(20));
+        receivers.files.sink.log().until(Duration::from_millis(20), |came| !came.is_empty()).await;
+    }
+    assert!(receivers.files.sink.log().is_empty());
+    // What the clean-up does once in ten minutes.
+    let now = world.clock.now();
+    let store = &world.database.store;
+    store.drop_unposted(now.minus(Duration::from_hours(1)), now).await.unwrap();
+    assert_eq!(store.deliveries(None, Some(State::Dropped), 100).await.unwrap().len(), 10);
+}
+
+/// R114: each way to end, seen by the receiver: one post for each elicitation, of its kind and with a reason.
+async fn r114_every_ending_is_posted_exactly_once(db: Database) {
+    let receivers = Receivers::start().await;
+    let world = receivers.world(db).await;
+    let api = world.api("files");
+    let mut expected = Vec::new();
+
+    // Withdrawn, and refused at the client.
+    expected.push((cancelled(&world, "withdrawn").await, "elicitation.cancelled"));
+    let refused = asked(&world, "alice", "refused").await;
+    let response = format!("/v1/elicitations/{}/response", refused.id);
+    api.post(&response, &json!({ "action": "decline" })).await.expect(200);
+    expected.push((refused.id, "elicitation.declined"));
+
+    // Declined on the page; the browser is signed in from here on.
+    let mut alice = world.browser();
+    let declined = asked(&world, "alice", "declined").await;
+    alice.opens(&declined.url).await.is("sign-in");
+    alice.signs_in("alice").await.is("ready");
+    alice.declines().await.is("declined");
+    expected.push((declined.id, "elicitation.declined"));
+
+    // Our client is refused: no further trip can mend it.
+    let failed = asked(&world, "alice", "failed").await;
+    world.files.next_token_answer(Answer::error(401, "invalid_client"));
+    alice.opens(&failed.url).await.is("ready");
+    alice.agrees().await.is("leaving");
+    alice.leaves().await;
+    alice.approves("octocat").await;
+    alice.returns().await;
+    assert_eq!(api.elicitation(&failed.id).await["state"], "failed");
+    expected.push((failed.id, "elicitation.failed"));
+
+    // One trip answers two questions, and a third one is open when the connection goes.
+    let (completed, satisfied) = (asked(&world, "alice", "one").await, asked(&world, "alice", "two").await);
+    alice.opens(&completed.url).await.is("ready");
+    alice.connects("octocat").await.is("connected");
+    expected.push((completed.id, "elicitation.completed"));
+    expected.push((satisfied.id, "elicitation.completed"));
+    let left_open = asked(&world, "alice", "left open").await;
+    let connections = api.get("/v1/connections").await.expect(200);
+    let connection = connections["connections"][0]["id"].as_str().unwrap();
+    api.delete(&format!("/v1/connections/{connection}")).await.expect(204);
+    expected.push((left_open.id, "elicitation.cancelled"));
+
+    // Two that nobody ever opens: one is closed by its successor, the other by the sweeper.
+    let predecessor = asked(&world, "bob", "again").await;
+    let unopened = asked(&world, "bob", "unopened").await;
+    world.clock.advance(Duration::from_mins(31));
+    let successor = asked(&world, "bob", "again").await;
+    assert_ne!(predecessor.id, successor.id);
+    for id in [predecessor.id, unopened.id] {
+        expected.push((id, "elicitation.expired"));
+    }
+    api.post(&format!("/v1/elicitations/{}/cancel", successor.id), &json!({})).await.expect(200);
+    expected.push((successor.id, "elicitation.cancelled"));
+
+    let ends = || {
+        let posts = receivers.files.sink.log().entries();
+        let ends = posts.iter().filter_map(|post| {
+            let event = post.json()?;
+            let id = event["data"]["elicitation_id"].as_str()?.to_owned();
+            assert!(event["data"]["reason"].is_string(), "{event}");
+            Some((id, event["type"].as_str()?.to_owned()))
+        });
+        ends.collect::<Vec<_>>()
+    };
     world
         .until(|| async {
-            world.advance(Duration::from_mins(20));
-            world.database.store.deliveries(None, Some(State::Dropped), 100).await.unwrap().len() == 10
+            world.clock.advance(Duration::from_secs(5));
+            ends().len() >= expected.len()
         })
         .await;
-    assert!(receivers.files.sink.log().is_empty());
+    // Whatever would come twice has its time.
+    world.clock.advance(Duration::from_mins(40));
+    receivers.notes.sink.log().until(Duration::from_millis(300), |came| !came.is_empty()).await;
+    let mut told = ends();
+    told.sort();
+    let mut expected: Vec<_> = expected.into_iter().map(|(id, kind)| (id, kind.to_owned())).collect();
+    expected.sort();
+    assert_eq!(told, expected);
+}
+
+async fn asked(world: &World, sub: &str, client_ref: &str) -> Link {
+    let api = world.api("files");
+    let mut question = api.question(sub, FILES);
+    question["client"]["ref"] = client_ref.into();
+    link(&api.post("/v1/elicitations", &question).await.expect(201)["elicitation"])
 }
 
 /// Asks Alice and withdraws it: one signal. Gives the elicitation's id.

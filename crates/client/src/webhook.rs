@@ -125,3 +125,72 @@ pub fn verify<'a>(
     let event = serde_json::from_slice(body).map_err(|_| Refused::Body)?;
     Ok(Post { webhook_id: id.to_owned(), event })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+    const AT: i64 = 1_614_265_330;
+    const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+    /// No event of ours, so that a signature that fits shows as [`Refused::Body`].
+    const BODY: &[u8] = br#"{"test": 2432232314}"#;
+
+    fn tried(signature: &str, body: &[u8], now: i64) -> Refused {
+        let header = |name: &str| match name {
+            "webhook-id" => Some(ID),
+            "webhook-timestamp" => Some("1614265330"),
+            "webhook-signature" => Some(signature),
+            _ => None,
+        };
+        verify(&[Key::new(SECRET).unwrap()], header, body, now).unwrap_err()
+    }
+
+    /// The example that the specification's own libraries are tested with.
+    #[test]
+    fn the_specifications_example_fits() {
+        assert_eq!(tried(SIGNATURE, BODY, AT), Refused::Body);
+        assert_eq!(tried(SIGNATURE, b"{}", AT), Refused::Signature);
+    }
+
+    #[test]
+    fn one_signature_that_fits_is_enough_and_other_schemes_are_passed_over() {
+        let others = "v1,AAAA v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg== v2,x";
+        assert_eq!(tried(&format!("{others} {SIGNATURE}"), BODY, AT), Refused::Body);
+        assert_eq!(tried(others, BODY, AT), Refused::Signature);
+        assert_eq!(tried("", BODY, AT), Refused::Signature);
+        assert_eq!(tried(&SIGNATURE.replace("v1,", ""), BODY, AT), Refused::Signature);
+        assert_eq!(tried(&SIGNATURE.replace("v1,", "v2,"), BODY, AT), Refused::Signature);
+    }
+
+    #[test]
+    fn five_minutes_either_way_are_fresh() {
+        for (now, refused) in [
+            (AT + TOLERANCE, Refused::Body),
+            (AT - TOLERANCE, Refused::Body),
+            (AT + TOLERANCE + 1, Refused::Stale),
+            (AT - TOLERANCE - 1, Refused::Stale),
+            (i64::MIN, Refused::Stale),
+        ] {
+            assert_eq!(tried(SIGNATURE, BODY, now), refused, "{now}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_refused() {
+        let key = [Key::new(SECRET).unwrap()];
+        for missing in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
+            let header = |name: &str| Some("1614265330").filter(|_| name != missing);
+            assert_eq!(verify(&key, header, BODY, AT), Err(Refused::Headers), "{missing}");
+        }
+    }
+
+    #[test]
+    fn a_secret_has_its_form_and_is_not_shown() {
+        for secret in ["", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_", "whsec_AAAA", "whsec_ not base64"] {
+            assert_eq!(Key::new(secret).unwrap_err(), BadKey, "{secret}");
+        }
+        assert_eq!(format!("{:?}", Key::new(SECRET).unwrap()), "[secret]");
+    }
+}

@@ -2,10 +2,10 @@
 
 /// SplitMix64.
 #[derive(Debug)]
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -18,22 +18,22 @@ impl Chance {
     }
 
     /// A number in `0..bound`.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(bound.max(1)).unwrap()).unwrap()
     }
 
     /// True that many times in a hundred.
-    pub(super) fn percent(&mut self, times: usize) -> bool {
+    pub(crate) fn percent(&mut self, times: usize) -> bool {
         self.below(100) < times
     }
 
     /// One of them; none of nothing.
-    pub(super) fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         of.get(self.below(of.len()))
     }
 
     /// One of them, more often a late one.
-    pub(super) fn late<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn late<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         let from = if self.percent(70) { of.len().saturating_sub(8) } else { 0 };
         self.one(&of[from..])
     }
