@@ -28,6 +28,7 @@ pub mod signals;
 pub mod store;
 pub mod subject;
 pub mod telemetry;
+pub mod untrusted;
 pub mod vault;
 pub mod web;
 pub mod workers;

@@ -6,6 +6,7 @@
 //!
 //! What it must never do: look at a request beyond its version, or log what a client sent.
 
+mod bare;
 mod connection;
 mod patience;
 mod requests;
@@ -21,6 +22,7 @@ use std::{
 };
 
 use axum::Router;
+use http::{HeaderName, HeaderValue};
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
     sync::Semaphore,
@@ -29,6 +31,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
+    patience::TooSlow,
     requests::observed,
     tls::{Tls, TlsError},
 };
@@ -67,6 +70,7 @@ pub struct Listener {
     tls: Option<Tls>,
     limits: Limits,
     trusted_proxies: Arc<[IpNetwork]>,
+    bare: bare::Bare,
 }
 
 /// How a listener ends.
@@ -95,7 +99,14 @@ impl Listener {
         socket.set_keepalive(true)?;
         socket.bind(address)?;
         let socket = socket.listen(BACKLOG)?;
-        Ok(Self { address: socket.local_addr()?, socket, tls, limits, trusted_proxies })
+        let (address, bare) = (socket.local_addr()?, bare::Bare::default());
+        Ok(Self { address, socket, tls, limits, trusted_proxies, bare })
+    }
+
+    /// Headers for the answers to what cannot be parsed, which no router sees.
+    #[must_use]
+    pub fn with_headers(self, headers: &[(HeaderName, HeaderValue)]) -> Self {
+        Self { bare: bare::Bare::new(headers), ..self }
     }
 
     /// Where it listens.
@@ -119,6 +130,7 @@ impl Listener {
                 tls: self.tls.clone(),
                 limits: self.limits.clone(),
                 router: router.clone(),
+                bare: self.bare.clone(),
                 stop: stop.clone(),
             };
             connections.spawn(async move {

@@ -4,7 +4,7 @@ use consentry_elicitation::{Capability, Client, InputResponses, Prefer, Protocol
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{credential::Wanted, elicitation::ProviderId, scope::Scopes, secret::Secret};
+use crate::{credential::Wanted, elicitation::ProviderId, scope::Scopes, secret::Secret, untrusted::visible};
 
 use super::{
     auth::Caller,
@@ -129,11 +129,12 @@ impl QuestionBody {
         if wait_seconds > WAIT_SECONDS_MAX {
             return Err(Problem::invalid_field("wait_seconds", "At most 50 seconds."));
         }
-        let message = self.message.filter(|message| !message.trim().is_empty());
-        if let Some(message) = &message {
+        if let Some(message) = &self.message {
             characters("message", message, MESSAGE_CHARS_MAX)?;
             printable("message", &message.replace(['\n', '\r', '\t'], ""))?;
         }
+        // Clients show it as it is: what turns or hides text never gets there.
+        let message = self.message.map(visible).filter(|message| !message.trim().is_empty());
         let several = self.requests.is_some();
         let needs = match (self.provider, self.scopes, self.requests) {
             (Some(provider), scopes, None) => vec![need(caller, "", &provider, scopes)?],
@@ -151,7 +152,7 @@ impl QuestionBody {
             several,
             client: client.answered(),
             client_ref: client.reference.unwrap_or_default(),
-            client_name: client.name.filter(|name| !name.trim().is_empty()),
+            client_name: client.name.map(visible).filter(|name| !name.trim().is_empty()),
             params_digest: client.params_digest,
             message,
             wait_seconds,

@@ -22,6 +22,7 @@ use tower::ServiceExt;
 
 use super::{
     Limits, Stop,
+    bare::Bare,
     patience::{Answering, Expiry, InTime, Progress, Watched},
     tls::Tls,
 };
@@ -41,6 +42,7 @@ pub(super) struct Connection {
     pub(super) tls: Option<Tls>,
     pub(super) limits: Limits,
     pub(super) router: Router,
+    pub(super) bare: Bare,
     pub(super) stop: Stop,
 }
 
@@ -54,13 +56,13 @@ pub(super) struct Client {
 impl Connection {
     pub(super) async fn serve(mut self) {
         let Some(tls) = self.tls.take() else {
-            let Self { stream, peer, client, limits, router, stop, .. } = self;
-            return serve(stream, peer, client, limits, router, stop).await;
+            let Self { stream, peer, client, limits, router, bare, stop, .. } = self;
+            return serve(stream, peer, client, limits, (router, bare), stop).await;
         };
-        let Self { stream, peer, client, limits, router, stop, .. } = self;
+        let Self { stream, peer, client, limits, router, bare, stop, .. } = self;
         let handshake = tokio::time::timeout(limits.head, tls.acceptor().accept(stream));
         match stop.gently.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => serve(stream, peer, client, limits, router, stop).await,
+            Some(Ok(Ok(stream))) => serve(stream, peer, client, limits, (router, bare), stop).await,
             Some(Ok(Err(error))) => tracing::debug!(%peer, error = %error.kind(), "no TLS handshake"),
             Some(Err(_)) => tracing::debug!(%peer, "the TLS handshake took too long"),
             None => {}
@@ -68,8 +70,14 @@ impl Connection {
     }
 }
 
-async fn serve<S>(stream: S, peer: SocketAddr, client: Client, limits: Limits, router: Router, stop: Stop)
-where
+async fn serve<S>(
+    stream: S,
+    peer: SocketAddr,
+    client: Client,
+    limits: Limits,
+    (router, bare): (Router, Bare),
+    stop: Stop,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let progress = Progress::new(limits.clone());
@@ -85,7 +93,7 @@ where
             }
         }
     });
-    let stream = TokioIo::new(Watched::new(stream, progress.clone()));
+    let stream = TokioIo::new(Watched::new(stream, progress.clone(), bare));
     let connection = builder.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);
     let mut expiry = Expiry::new(progress.clone());

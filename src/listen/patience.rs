@@ -22,7 +22,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use super::Limits;
+use super::{Limits, bare::Bare};
 
 const NEVER: u64 = u64::MAX;
 
@@ -149,11 +149,24 @@ impl Drop for InFlight {
 pub(super) struct Watched<S> {
     stream: S,
     progress: Arc<Progress>,
+    bare: Bare,
+    /// Of an answer that was dressed: what is not sent yet.
+    owed: Vec<u8>,
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S, progress: Arc<Progress>) -> Self {
-        Self { stream, progress }
+    pub(super) fn new(stream: S, progress: Arc<Progress>, bare: Bare) -> Self {
+        Self { stream, progress, bare, owed: Vec::new() }
+    }
+
+    /// hyper answers by itself, and past every layer, what it cannot parse.
+    fn dressed(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        if self.progress.in_flight.load(Ordering::Relaxed) > 0
+            || self.progress.multiplexed.load(Ordering::Relaxed)
+        {
+            return None;
+        }
+        self.bare.dressed(bytes)
     }
 
     fn report<T>(&self, polled: Poll<T>) -> Poll<T> {
@@ -177,12 +190,35 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
+impl<S: AsyncWrite + Unpin> Watched<S> {
+    fn poll_owed(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.owed.is_empty() {
+            let polled = Pin::new(&mut self.stream).poll_write(context, &self.owed);
+            let sent = ready!(self.report(polled))?;
+            if sent == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.owed.drain(..sent);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_owed(context))?;
+        if let Some(dressed) = self.dressed(bytes) {
+            self.owed = dressed;
+            // What does not go now goes with the flush that follows every answer.
+            if let Poll::Ready(Err(error)) = self.poll_owed(context) {
+                return Poll::Ready(Err(error));
+            }
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.report(polled)
     }
@@ -192,16 +228,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [only] = slices {
+            return self.poll_write(context, only);
+        }
+        ready!(self.poll_owed(context))?;
         let polled = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         self.report(polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_owed(context))?;
         let polled = Pin::new(&mut self.stream).poll_flush(context);
         self.report(polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_owed(context))?;
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
@@ -251,7 +293,7 @@ impl<B> InTime<B> {
 /// The body was not complete in time.
 #[derive(Debug, thiserror::Error)]
 #[error("the request's body was not complete in time")]
-struct TooSlow;
+pub struct TooSlow;
 
 impl<B> Body for InTime<B>
 where

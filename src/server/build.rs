@@ -2,6 +2,7 @@
 
 use std::{fs, io, net::SocketAddr, sync::Arc, time::Duration};
 
+use http::{HeaderValue, header};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Server, TlsFiles};
@@ -20,6 +21,7 @@ use crate::{
     store::{ConnectionFilter, Store, StoreError},
     telemetry::Metrics,
     vault::{KeyError, KeyId, Vault},
+    web,
 };
 
 /// A whole request body.
@@ -207,6 +209,9 @@ fn bind(settings: &Settings) -> Result<(Listener, Listener, TlsFiles), BuildErro
     };
     let public = bound("public", listen.public, &listen.public_tls)?;
     let internal = bound("internal", listen.internal, &listen.internal_tls)?;
+    // What cannot be parsed is answered before any router.
+    let public = public.with_headers(&web::headers::every(&settings.public_url));
+    let internal = internal.with_headers(&[(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))]);
     Ok((public, internal, tls))
 }
 

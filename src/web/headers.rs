@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 
-use crate::app::App;
+use crate::{app::App, config::PublicUrl};
 
 /// No script, nothing from elsewhere, no frame. `form-action 'self'` suffices because a form's post is answered by a
 /// redirect to a page of ours, and only a link leaves (R42).
@@ -28,20 +28,30 @@ const FIXED: [(HeaderName, HeaderValue); 8] = [
     (HeaderName::from_static("x-dns-prefetch-control"), HeaderValue::from_static("off")),
 ];
 
+/// All of them, as an answer carries them that says nothing more exactly.
+pub fn every(public_url: &PublicUrl) -> Vec<(HeaderName, HeaderValue)> {
+    let mut every = FIXED.to_vec();
+    every.push((header::CACHE_CONTROL, HeaderValue::from_static("no-store")));
+    every.push((header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")));
+    if public_url.is_https() {
+        every.push((
+            header::STRICT_TRANSPORT_SECURITY,
+            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
+        ));
+    }
+    every
+}
+
 /// Sets them; a handler may have said more exactly how long an answer is kept and what a link may tell.
 pub async fn secure(State(app): State<App>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    for (name, value) in FIXED {
-        headers.insert(name, value);
-    }
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers.entry(header::REFERRER_POLICY).or_insert(HeaderValue::from_static("no-referrer"));
-    if app.settings.public_url.is_https() {
-        headers.insert(
-            header::STRICT_TRANSPORT_SECURITY,
-            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
-        );
+    for (name, value) in every(&app.settings.public_url) {
+        if name == header::CACHE_CONTROL || name == header::REFERRER_POLICY {
+            headers.entry(name).or_insert(value);
+        } else {
+            headers.insert(name, value);
+        }
     }
     response
 }

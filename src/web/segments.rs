@@ -1,14 +1,17 @@
 //! Path segments and bodies as the pages take them: whatever cannot be read is answered with a page of ours.
 
+use std::error::Error;
+
 use axum::{
-    body::Bytes,
+    body::{Bytes, to_bytes},
     extract::{FromRequest, FromRequestParts, Path, Request},
     http::request::Parts,
     response::Response,
 };
+use http_body_util::LengthLimitError;
 use serde::de::DeserializeOwned;
 
-use crate::app::App;
+use crate::{app::App, listen::TooSlow};
 
 use super::{here::Here, pages::Bad};
 
@@ -34,6 +37,43 @@ impl FromRequest<App> for Body {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Response> {
         let here = Here::of(app, request.headers(), request.extensions());
-        Bytes::from_request(request, app).await.map(Self).map_err(|_| here.bad(Bad::TooLarge))
+        let limit = app.settings.limits.body_bytes;
+        let read = to_bytes(request.into_body(), limit).await;
+        read.map(Self).map_err(|error| here.bad(why_unread(&error)))
+    }
+}
+
+/// Why a body could not be read.
+fn why_unread(error: &axum::Error) -> Bad {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return Bad::TooLarge;
+        }
+        if error.is::<TooSlow>() {
+            return Bad::TooSlow;
+        }
+        cause = error.source();
+    }
+    Bad::Malformed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn unread(body: axum::body::Body) -> Bad {
+        why_unread(&to_bytes(body, 4).await.unwrap_err())
+    }
+
+    /// A slow body is not a large one.
+    #[tokio::test]
+    async fn why_a_body_was_not_read_is_told_apart() {
+        let failing = |error: Box<dyn Error + Send + Sync>| {
+            axum::body::Body::from_stream(futures_util::stream::iter([Err::<axum::body::Bytes, _>(error)]))
+        };
+        assert_eq!(unread(axum::body::Body::from("12345")).await, Bad::TooLarge);
+        assert_eq!(unread(failing(Box::new(TooSlow))).await, Bad::TooSlow);
+        assert_eq!(unread(failing("broken off".into())).await, Bad::Malformed);
     }
 }

@@ -9,6 +9,7 @@ mod headers;
 mod links;
 mod outcomes;
 mod twice;
+mod words;
 
 use reqwest::Url;
 

@@ -128,7 +128,12 @@ impl World {
 
     /// The same over TLS, wherever a browser comes: `public_url` is `https://localhost:{port}`.
     pub(crate) async fn start_over_tls(database: Database) -> Self {
-        Self::begin(database, Some(Certificate::new()), |_| ()).await
+        Self::start_over_tls_with(database, |_| ()).await
+    }
+
+    /// The same, with settings of the test's own.
+    pub(crate) async fn start_over_tls_with(database: Database, change: impl Fn(&mut Settings)) -> Self {
+        Self::begin(database, Some(Certificate::new()), change).await
     }
 
     async fn begin(

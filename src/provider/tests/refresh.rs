@@ -110,7 +110,7 @@ fn raw(text: &str) -> Answer {
 /// Every fault of a token endpoint that a script can play, with the class that it must have.
 fn faults() -> Vec<(Answer, Class)> {
     let many_headers =
-        (0..2_000).fold("HTTP/1.1 200 OK\r\n".to_owned(), |head, n| head + &format!("h{n}: v\r\n"));
+        (0..2_000).fold("HTTP/1.1 200 OK\r\n".to_owned(), |head, n| head + format!("h{n}: v\r\n").as_str());
     let gzip = Bytes::from_static(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0]);
     let good = r#"{"access_token":"a","token_type":"bearer"}"#;
     vec![

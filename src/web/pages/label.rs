@@ -7,6 +7,8 @@ use std::fmt;
 
 use askama::filters::{Escaper, Html};
 
+use crate::untrusted::is_hidden;
+
 /// One line of untrusted text, at most [`Label::MAX_CHARS`] characters, without control or invisible characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label(String);
@@ -138,17 +140,6 @@ const MOST_MARKS: u32 = 3;
 
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
-}
-
-/// Control characters, and those that are invisible or turn the direction of text (Unicode UAX #9, and UTS #39
-/// section 5.1). ZWNJ and ZWJ stay: Persian, Indic scripts and emoji need them.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
 
 #[cfg(test)]

@@ -242,6 +242,8 @@ pub enum Bad {
     FromElsewhere,
     /// 405.
     Method,
+    /// 408: the body did not come in time.
+    TooSlow,
     /// 413.
     TooLarge,
     /// 414.
@@ -267,6 +269,7 @@ impl Notice for BadRequest {
             Bad::Malformed => Name::BadRequest.status(),
             Bad::FromElsewhere => StatusCode::FORBIDDEN,
             Bad::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Bad::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Bad::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Bad::LongAddress => StatusCode::URI_TOO_LONG,
             Bad::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -281,6 +284,7 @@ impl Notice for BadRequest {
             Bad::Malformed | Bad::LongAddress | Bad::MediaType => text::bad_request_malformed(),
             Bad::FromElsewhere => text::bad_request_from_elsewhere(),
             Bad::Method => text::bad_request_method(),
+            Bad::TooSlow => text::bad_request_too_slow(),
             Bad::TooLarge => text::bad_request_too_large(),
             Bad::Host => text::bad_request_host(),
         };

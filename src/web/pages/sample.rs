@@ -446,6 +446,7 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("bad-request-elsewhere", Bad::FromElsewhere),
         ("bad-request-method", Bad::Method),
         ("bad-request-large", Bad::TooLarge),
+        ("bad-request-slow", Bad::TooSlow),
         ("bad-request-type", Bad::MediaType),
         ("bad-request-host", Bad::Host),
     ] {

@@ -103,7 +103,7 @@ fn every_page_of_the_contract_has_its_name_and_status() {
         );
         let status = document.status.as_u16();
         if document.name == Name::BadRequest {
-            assert!([400, 403, 405, 413, 415, 421].contains(&status), "{file}");
+            assert!([400, 403, 405, 408, 413, 415, 421].contains(&status), "{file}");
         } else {
             assert_eq!(status, document.name.status().as_u16(), "{file}");
         }

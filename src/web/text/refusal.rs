@@ -56,6 +56,7 @@ sentences! { REFUSAL:
     bad_request_from_elsewhere() = "This came from another site, or this page was open for too long. Nothing was changed.";
     bad_request_method() = "This address cannot be used in that way. Nothing was changed.";
     bad_request_too_large() = "Your browser sent more than we take. Nothing was changed.";
+    bad_request_too_slow() = "Your browser took too long to send it. Nothing was changed.";
     bad_request_host() = "This site has a different address. Nothing was changed.";
     bad_request_do() = "Go back to where you found the link, and open it again.";
 

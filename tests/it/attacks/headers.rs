@@ -1,6 +1,10 @@
 //! Headers: those that we send with every answer, and those that we do not believe.
 
 use reqwest::{Method, Url};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use super::{about_to_return, ready};
 use crate::{
@@ -9,6 +13,7 @@ use crate::{
 };
 
 on_both_engines! {
+    r40_to_r47_what_cannot_be_parsed_is_answered_with_the_headers_too,
     r40_to_r47_every_answer_carries_the_headers,
     r48_what_a_request_says_of_its_host_is_not_believed,
 }
@@ -179,4 +184,49 @@ async fn r48_what_a_request_says_of_its_host_is_not_believed(db: Database) {
         assert_eq!(page.status, 421, "{host}");
         assert!(!page.html.contains("evil"), "{host}: {}", page.html);
     }
+}
+
+/// No router sees these, so that no layer of ours does.
+async fn r40_to_r47_what_cannot_be_parsed_is_answered_with_the_headers_too(db: Database) {
+    let world = World::start(db).await;
+    let public: Url = world.public_url.parse().unwrap();
+    let big = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(200_000));
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\nhost : x\r\n\r\n", "400"),
+        ("GET /\0 HTTP/1.1\r\nhost: x\r\n\r\n", "400"),
+        ("NONSENSE\r\n\r\n", "400"),
+        (big.as_str(), "431"),
+    ] {
+        let head = sent(("127.0.0.1", public.port().unwrap()), request).await;
+        assert!(head.starts_with(&format!("http/1.1 {status} ")), "{head}");
+        for line in [
+            "content-security-policy: default-src 'none'",
+            "x-frame-options: deny",
+            "x-content-type-options: nosniff",
+            "cache-control: no-store",
+            "referrer-policy: no-referrer",
+            "cross-origin-opener-policy: same-origin",
+        ] {
+            assert!(head.contains(&format!("\r\n{line}")), "{line} is not in {head}");
+        }
+    }
+    let internal: Url = world.internal_url.parse().unwrap();
+    let head = sent(("127.0.0.1", internal.port().unwrap()), "GET / HTTP/1.1\r\nhost : x\r\n\r\n").await;
+    assert!(head.starts_with("http/1.1 400 ") && head.contains("\r\ncache-control: no-store"), "{head}");
+}
+
+/// What a listener answers to these bytes, in lower case.
+async fn sent(to: (&str, u16), request: &str) -> String {
+    let mut stream = TcpStream::connect(to).await.unwrap();
+    // It may hang up before it has read all of what is too much.
+    let _ = stream.write_all(request.as_bytes()).await;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4_096];
+    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+        answer.extend_from_slice(&buffer[..read]);
+        if answer.ends_with(b"\r\n\r\n") {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&answer).to_lowercase()
 }
