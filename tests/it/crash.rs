@@ -13,6 +13,7 @@
 #![expect(dead_code, reason = "the marked points of refreshes, deliveries and revocations come with these")]
 
 mod cluster;
+mod delivery;
 mod disconnect;
 mod disk;
 mod exchange;
