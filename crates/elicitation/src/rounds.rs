@@ -137,10 +137,11 @@ impl InputResponses {
         <ElicitResult as Deserialize>::deserialize(self.0.get(key)?).ok()
     }
 
-    /// The decision under this key, when there is one that can be read.
+    /// The decision under this key, when there is one that can be read. The rest of the answer need not be: a "no" counts
+    /// whatever stands beside it.
     #[must_use]
     pub fn action(&self, key: &str) -> Option<ElicitAction> {
-        self.elicited(key).map(|answer| answer.action)
+        <ElicitAction as Deserialize>::deserialize(self.0.get(key)?.get("action")?).ok()
     }
 
     /// Adds an answer, as a client does.
@@ -206,6 +207,19 @@ mod tests {
         assert!(serde_json::from_value::<InputRequiredResult>(complete).is_err());
         let sampling = json!({ "method": "sampling/createMessage", "params": {} });
         assert!(serde_json::from_value::<InputRequest>(sampling).is_err());
+    }
+
+    #[test]
+    fn a_decision_counts_also_beside_values_that_cannot_be_read() {
+        let answers: InputResponses = serde_json::from_value(json!({
+            "no": { "action": "decline", "content": null },
+            "odd": { "action": "cancel", "content": { "x": {} } },
+            "list": ["decline"],
+        }))
+        .unwrap();
+        assert_eq!((answers.elicited("no"), answers.action("no")), (None, Some(ElicitAction::Decline)));
+        assert_eq!(answers.action("odd"), Some(ElicitAction::Cancel));
+        assert_eq!(answers.action("list"), None);
     }
 
     #[test]
