@@ -12,6 +12,7 @@ pub mod credential;
 pub mod delivery;
 pub mod elicitation;
 pub mod identity;
+pub mod keys;
 pub mod ladder;
 pub mod listen;
 pub mod outbound;

@@ -7,6 +7,7 @@ mod tests;
 use std::{net::SocketAddr, time::Duration};
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 pub use self::build::BuildError;
 pub(crate) use self::build::{assemble, outbound};
@@ -20,6 +21,8 @@ use crate::{
 /// A server whose addresses are bound and which does not serve yet.
 pub struct Server {
     app: App,
+    /// Names this process among those of its database.
+    replica: Uuid,
     public: Listener,
     internal: Listener,
     tls: TlsFiles,
@@ -75,10 +78,11 @@ impl Server {
     /// Serves until `shutdown`, and then drains: the public listener closes, waits and streams end, `/readyz` says no,
     /// and what is under way may finish within `listen.drain`.
     pub async fn run(self, shutdown: CancellationToken) -> Ended {
-        let Self { app, public, internal, drain, .. } = self;
+        let Self { app, replica, public, internal, drain, .. } = self;
         tracing::info!(public = %public.address(), internal = %internal.address(), "serving");
         let working = tokio::spawn(workers::run(app.clone()));
         let recording = tokio::spawn(recorder::keep(app.clone()));
+        let beating = tokio::spawn(workers::beat(app.clone(), replica));
         let (browsers, callers) = (Stop::default(), Stop::default());
         let hard = browsers.hard.clone();
         let callers = Stop { hard: hard.clone(), ..callers };
@@ -98,6 +102,7 @@ impl Server {
             let _ = (&mut serving_browsers).await;
             app.tasks.wait().await;
             let _ = working.await;
+            let _ = beating.await;
             // Until here `/readyz` could be asked.
             callers.gently.cancel();
             let _ = serving_callers.await;
@@ -109,6 +114,9 @@ impl Server {
         hard.cancel();
         let _ = recording.await;
         recorder::finish(&app).await;
+        if let Err(error) = app.store.leave(replica).await {
+            tracing::debug!(%error, "this process is forgotten by the others in time");
+        }
         app.store.shut_down().await;
         match ended {
             Ended::Drained => tracing::info!("stopped"),

@@ -5,6 +5,7 @@
 //! statements on top, its row types below and its methods after. What is never here: the system clock, a key, a
 //! transaction that waits for the network.
 
+mod alone;
 mod attempts;
 mod audit;
 mod clocks;
@@ -12,12 +13,14 @@ mod connections;
 mod creation;
 mod deliveries;
 mod elicitations;
+mod keys;
 mod lane;
 mod leases;
 mod notices;
 mod open;
 mod people;
 mod reports;
+mod resealings;
 mod revocations;
 mod sessions;
 mod settle;
@@ -36,15 +39,18 @@ use tokio::sync::watch;
 use self::open::Pools;
 pub(crate) use self::wake::POLL;
 pub use self::{
+    alone::{Alone, AloneError},
     audit::AuditFilter,
     clocks::Clocked,
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
+    keys::{Entered, KeyCount, Replica, Retired, SealingKey},
     leases::{Failing, Lease, Renewed, Watched},
     open::UrlError,
     people::Held,
     reports::Reported,
+    resealings::{Resealing, SEALED_TABLES, SealedRow},
     revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
@@ -168,6 +174,8 @@ impl Store {
             leases::ALL,
             open::ALL,
             reports::ALL,
+            keys::ALL,
+            resealings::ALL,
             revocations::ALL,
             people::ALL,
             sessions::ALL,

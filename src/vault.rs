@@ -12,6 +12,7 @@
 //! What it must never do: read or write anything; say in an error what was inside; answer a value that does not open
 //! with "nothing there" (R102).
 
+mod cell;
 mod envelope;
 mod key;
 mod place;
@@ -24,6 +25,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use zeroize::Zeroizing;
 
 pub use self::{
+    cell::Cell,
     envelope::Sealed,
     key::{Key, KeyError, KeyId, check_ring},
     place::Place,
@@ -84,6 +86,12 @@ impl Vault {
 
     /// Seals `plain` for one cell of the store.
     pub fn seal(&self, place: &Place<'_>, plain: &[u8]) -> Sealed {
+        debug_assert!(
+            cfg!(test) || Cell::of(place.table, place.column).is_some(),
+            "{}.{} is not in the register of sealed cells",
+            place.table,
+            place.column
+        );
         let current = &self.0.current;
         envelope::seal(
             &current.root,

@@ -8,12 +8,15 @@ mod revocations;
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::{
     app::App,
     connect::{self, Refusal},
     credential,
     elicitation::State,
     identity::SessionLife,
+    keys,
 };
 
 /// Between two rounds.
@@ -60,6 +63,19 @@ async fn wind(app: App) {
         tokio::select! {
             () = app.clock.sleep_until(began.plus(WALK)) => {}
             () = app.shutdown.cancelled() => {}
+        }
+    }
+}
+
+/// Tells the others that this process is there and which key it seals with, until it drains.
+pub async fn beat(app: App, replica: Uuid) {
+    while !app.shutdown.is_cancelled() {
+        tokio::select! {
+            () = app.clock.sleep(keys::BEAT) => {}
+            () = app.shutdown.cancelled() => return,
+        }
+        if let Err(error) = keys::beat(&app.store, &app.vault, replica, app.clock.now()).await {
+            tracing::warn!(%error, "the others could not be told that this process is there");
         }
     }
 }

@@ -131,10 +131,12 @@ CREATE TABLE resealings (
     PRIMARY KEY (key_id, cells)
 );
 
--- The processes that serve, as they tell themselves; those long unseen are gone.
+-- The processes that serve, as they tell themselves; those long unseen are gone. `key_id` seals, `keys` open, with
+-- spaces between them.
 CREATE TABLE replicas (
     id BLOB PRIMARY KEY NOT NULL,
     key_id TEXT NOT NULL,
+    keys TEXT NOT NULL,
     started_at_ms BIGINT NOT NULL,
     seen_at_ms BIGINT NOT NULL
 );

@@ -46,6 +46,11 @@ impl Output {
         Self { json }
     }
 
+    /// Whether it is read by a program.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints a result: `value` as JSON, or `text`, in which control characters are made visible, because some of it
     /// may come from outside.
     pub(super) fn say(&self, value: &impl Serialize, text: &str) -> Result<(), CliError> {

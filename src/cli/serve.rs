@@ -12,6 +12,7 @@ use crate::{
     config::{FirstKey, Settings, first_key, notes},
     random::Random,
     server::{BuildError, Ended, Server},
+    store::Alone,
     telemetry::start_log,
 };
 
@@ -41,6 +42,8 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<(), CliError> {
 }
 
 async fn serve(settings: Settings) -> Result<(), CliError> {
+    // Held to the end of the process, and given back by the system however it ends.
+    let _alone = Alone::claim(&settings.database.url).map_err(CliError::failed)?;
     // Before anything is opened, so that a signal during the start is not lost.
     let signals = Signals::listen().map_err(|error| CliError::failed(error.kind()))?;
     let public_url = settings.public_url.origin();
@@ -59,6 +62,7 @@ pub(super) fn refused(error: BuildError) -> CliError {
     match error {
         BuildError::Keys(_)
         | BuildError::KeyMissing(_)
+        | BuildError::KeyBarred(_)
         | BuildError::KeyWrong
         | BuildError::Outbound(_)
         | BuildError::CaFile(..)

@@ -4,6 +4,7 @@ use std::{fs, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use http::{HeaderValue, header};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
 
 use super::{Server, TlsFiles};
 use crate::{
@@ -13,6 +14,7 @@ use crate::{
     config::{self, Settings},
     credential,
     identity::{Identity, IdentityError},
+    keys::{self, Barred},
     listen::{Limits, Listener, Tls, TlsError},
     outbound::{self, AddressPolicy, Outbound, SetupError},
     provider::Providers,
@@ -20,7 +22,7 @@ use crate::{
     recorder::Recorder,
     store::{ConnectionFilter, Store, StoreError},
     telemetry::Metrics,
-    vault::{KeyError, KeyId, Vault},
+    vault::{KeyError, Vault},
     web,
 };
 
@@ -45,7 +47,10 @@ pub enum BuildError {
     Keys(#[from] KeyError),
     /// What is stored was sealed with a key that is not there (R102).
     #[error("the database was sealed with the encryption key {0}, which is not configured: give it back")]
-    KeyMissing(KeyId),
+    KeyMissing(String),
+    /// A ring that does not go with what is stored, or with the other processes.
+    #[error(transparent)]
+    KeyBarred(Barred),
     /// Another key under the same id: what is stored does not open (R102).
     #[error(
         "no stored credential opens with the encryption keys that are configured: give the right key back"
@@ -87,7 +92,10 @@ impl Server {
         let drain = settings.listen.drain;
         let app = assemble(settings, clock).await?;
         probe(&app).await?;
-        Ok(Self { app, public, internal, tls, drain })
+        // Last: from here on others count on it.
+        let replica = app.random.uuid();
+        enter(&app.store, &app.vault, Some(replica), &app.clock).await?;
+        Ok(Self { app, replica, public, internal, tls, drain })
     }
 }
 
@@ -105,6 +113,7 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
     let store =
         open(&settings, &vault).await?.recorded(Sealer::new(vault.clone(), settings.audit_names_subjects));
     let store = store.posting(settings.posted());
+    enter(&store, &vault, None, &clock).await?;
     let identity = Identity::new(
         settings.authorization_servers.clone(),
         outbound.clone(),
@@ -130,6 +139,14 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         tasks: TaskTracker::new(),
         shutdown: CancellationToken::new(),
     }))
+}
+
+/// Takes up the first key, unless that would leave something that somebody cannot open.
+async fn enter(store: &Store, vault: &Vault, replica: Option<Uuid>, clock: &Clock) -> Result<(), BuildError> {
+    keys::enter(store, vault, replica, clock.now()).await?.map_err(|barred| match barred {
+        Barred::Missing(key) => BuildError::KeyMissing(key),
+        barred => BuildError::KeyBarred(barred),
+    })
 }
 
 /// The one client of outgoing calls.
@@ -188,7 +205,7 @@ async fn open(settings: &Settings, vault: &Vault) -> Result<Store, BuildError> {
     let few = store.connections(ConnectionFilter::default(), KEY_SAMPLES).await?;
     for connection in &few {
         if let Some(id) = connection.access.key_id().filter(|id| !vault.keys().any(|key| key == id)) {
-            return Err(BuildError::KeyMissing(id));
+            return Err(BuildError::KeyMissing(id.to_string()));
         }
     }
     if !few.is_empty() && few.iter().all(|one| credential::open_access(vault, one).is_err()) {

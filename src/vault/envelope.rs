@@ -44,6 +44,15 @@ impl Sealed {
         std::str::from_utf8(id).ok().and_then(|id| KeyId::new(id).ok())
     }
 
+    /// What everything sealed under a key begins with, and nothing that was sealed under another.
+    pub fn beginning(key: &KeyId) -> Vec<u8> {
+        let id = key.as_str().as_bytes();
+        #[expect(clippy::cast_possible_truncation, reason = "a key id has at most 64 bytes")]
+        let mut beginning = vec![VERSION, id.len() as u8];
+        beginning.extend_from_slice(id);
+        beginning
+    }
+
     /// Key id, nonce, ciphertext with tag.
     fn parts(&self) -> Option<(&[u8], &[u8; FULL_NONCE], &[u8])> {
         let (&[version, id_len], rest) = self.0.split_first_chunk()?;
@@ -69,13 +78,11 @@ pub(super) fn seal(
     plain: &[u8],
 ) -> Sealed {
     let nonce: [u8; FULL_NONCE] = random.bytes();
-    let id = id.as_str().as_bytes();
-    let header = 2 + id.len() + FULL_NONCE;
+    let beginning = Sealed::beginning(id);
+    let header = beginning.len() + FULL_NONCE;
     // Reserved whole, so that no copy of the plain text stays behind when the buffer grows.
     let mut bytes = Vec::with_capacity(header + plain.len() + TAG_LEN);
-    #[expect(clippy::cast_possible_truncation, reason = "a key id has at most 64 bytes")]
-    bytes.extend_from_slice(&[VERSION, id.len() as u8]);
-    bytes.extend_from_slice(id);
+    bytes.extend_from_slice(&beginning);
     bytes.extend_from_slice(&nonce);
     bytes.extend_from_slice(plain);
     let (key, nonce) = message_key(root, cell, &nonce);

@@ -194,9 +194,12 @@ fn r101_every_key_of_the_ring_opens() {
         let sealed = from.seal(&place(), b"token");
         assert_eq!(sealed.key_id().as_ref(), Some(from.current_key()));
         assert_eq!(to.open(&place(), &sealed).unwrap().expose(), b"token");
-        let text = from.seal_text(Purpose::BrowserCookie, &[], b"b");
-        assert_eq!(to.open_text(Purpose::BrowserCookie, &[], &text).unwrap().expose(), b"b");
-        assert!(to.verify_mac(Purpose::Csrf, &[b"form"], &from.mac(Purpose::Csrf, &[b"form"])));
+        // Cookies, forms, `requestState`: whatever one replica gave out, the other takes back.
+        for &purpose in Purpose::ALL {
+            let text = from.seal_text(purpose, &["ctx"], b"b");
+            assert_eq!(to.open_text(purpose, &["ctx"], &text).unwrap().expose(), b"b");
+            assert!(to.verify_mac(purpose, &[b"form"], &from.mac(purpose, &[b"form"])));
+        }
     }
     let retired = Vault::new(vec![next()], Random).unwrap();
     let sealed = old_first.seal(&place(), b"token");

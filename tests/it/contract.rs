@@ -29,6 +29,7 @@ mod deliveries;
 mod elicitations;
 mod endings;
 mod given;
+mod keys;
 mod leases;
 mod people;
 mod races;
@@ -58,6 +59,7 @@ async fn every_statement_runs(engine: Engine) {
     sessions::every(&db).await;
     sweep::every(&db).await;
     people::every(&db).await;
+    keys::every(&db).await;
     raw::empty(&db).await;
     schema::migrating_again_changes_nothing(db.clone()).await;
     let never: Vec<&str> = consentry::store::Store::statements()

@@ -15,6 +15,7 @@ mod contract;
 mod crash;
 mod documents;
 mod flow;
+mod keys;
 mod model;
 mod operator;
 mod own;

@@ -22,6 +22,8 @@ use consentry::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::keys::seed::{self, Keys};
+
 /// A directory to run in, with nothing in it.
 struct Place(tempfile::TempDir);
 
@@ -303,4 +305,84 @@ fn what_needs_no_configuration_needs_none() {
     assert_eq!(place.json(&["providers", "show", "github"], 0)["name"], "GitHub");
     let key = place.json(&["key", "new", "--id", "k"], 0);
     assert_eq!(key["key"].as_str().unwrap().len(), 44);
+}
+
+/// Two processes on one file would each wait for the other's locks and wake none of the other's waiters.
+#[test]
+fn a_second_server_on_one_file_is_refused_and_commands_are_not() {
+    let place = Place::new();
+    let first = Serving::start(&mut place.program(&["serve"]));
+    let second = place.run(&["serve"]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another server runs on"), "{second:?}");
+    place.json(&["connections", "list"], 0);
+    place.json(&["key", "status"], 0);
+    assert_eq!(place.json(&["doctor"], 0)["ok"], true);
+    // However it ends, the file is free.
+    first.signal(Signal::KILL);
+    first.code();
+    let third = Serving::start(&mut place.program(&["serve"]));
+    third.signal(Signal::TERM);
+    assert_eq!(third.code(), Some(0));
+}
+
+/// R101, R102, F30: a new key comes, a rotation is killed and goes on, the old key goes; all beside a server.
+#[tokio::test(flavor = "multi_thread")]
+async fn f30_r101_a_key_is_changed_from_the_command_line() {
+    let place = Place::new();
+    let text = |id: &str| place.json(&["key", "new", "--id", id, "--file", id], 0)["file"].clone();
+    let (old, new) = (text("old"), text("new"));
+    let settings = |name: &str, ring: &[&Value]| {
+        let keys =
+            ring.iter().map(|id| format!("{{ id = {id}, file = {id} }}")).collect::<Vec<_>>().join(", ");
+        fs::write(place.path(name), format!("[encryption]\nkeys = [{keys}]\n")).unwrap();
+    };
+    settings("old.toml", &[&old]);
+    settings("both.toml", &[&new, &old]);
+    settings("new.toml", &[&new]);
+    Serving::start(&mut place.program(&["serve", "--config", "old.toml"])).signal(Signal::TERM);
+
+    let base64 = |id: &str| fs::read_to_string(place.path(id)).unwrap();
+    let vault = Keys::new(&[]).with("old", &base64("old")).ring(&["old"]);
+    let store = Store::open(&place.store(), 2).await.unwrap();
+    let now = Clock::system().now();
+    for user in 0..220 {
+        let owner = Subject::new("https://id.example.com", format!("user-{user}")).unwrap();
+        seed::connect(&store, &vault, ("files", "acme"), &owner, now).await.unwrap();
+    }
+    store.shut_down().await;
+
+    // Nothing starts without the old key, and nothing lets it go.
+    assert_eq!(place.run(&["serve", "--config", "new.toml"]).status.code(), Some(2));
+    let serving = Serving::start(&mut place.program(&["serve", "--config", "both.toml"]));
+    let told = place.json(&["key", "retire", "old", "--config", "both.toml"], 1);
+    assert!(told["error"].as_str().unwrap().contains("440 stored values"), "{told}");
+
+    let mut killed = place.program(&["key", "rotate", "--pace", "50", "--json", "--config", "both.toml"]);
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(killed.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["resealed"], 200);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let status = place.json(&["key", "status", "--config", "both.toml"], 0);
+    assert_eq!(status["keys"][0]["rows"]["connections.access"], 100);
+    assert_eq!(
+        (&status["keys"][1]["rows"]["connections.access"], &status["keys"][1]["replicas"]),
+        (&120.into(), &0.into())
+    );
+    assert_eq!(status["keys"][0]["replicas"], 1);
+    assert_eq!(status["resealings"][0]["finished_at"], Value::Null);
+
+    let told = place.json(&["key", "rotate", "--config", "both.toml"], 0);
+    assert_eq!((&told["resealed"], &told["left"]), (&240.into(), &serde_json::json!([])));
+    place.json(&["key", "retire", "new", "--config", "both.toml"], 1);
+    place.json(&["key", "retire", "n/a", "--config", "both.toml"], 2);
+    place.json(&["key", "retire", "old", "--config", "both.toml"], 0);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.code(), Some(0));
+    let serving = Serving::start(&mut place.program(&["serve", "--config", "new.toml"]));
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.code(), Some(0));
+    assert_eq!(place.run(&["serve", "--config", "old.toml"]).status.code(), Some(2));
 }

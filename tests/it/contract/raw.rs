@@ -69,6 +69,15 @@ impl Raw {
         }
     }
 
+    /// Bytes as this engine's SQL writes them.
+    pub(super) fn bytes(&self, bytes: &[u8]) -> String {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        match self {
+            Self::Sqlite(_) => format!("x'{hex}'"),
+            Self::Postgres(_) => format!("'\\x{hex}'"),
+        }
+    }
+
     /// An id as this engine's SQL writes it.
     pub(crate) fn uuid(&self, id: Uuid) -> String {
         match self {
