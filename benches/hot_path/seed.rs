@@ -323,12 +323,12 @@ const INSERT_CONNECTION: &str = "INSERT INTO connections (id, server, issuer, su
 const FILLER_POSTGRES: &str = "INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
     granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
     SELECT CAST('f' || substr(md5(n::text), 2) AS uuid), 'files', $2, md5(n::text), 'github', '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, \
-    decode(repeat(md5(n::text), 59), 'hex'), $3, $3 FROM generate_series(1, $1) AS n";
+    decode('00' || repeat(md5(n::text), 59), 'hex'), $3, $3 FROM generate_series(1, $1) AS n";
 const FILLER_SQLITE: &str = "WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < $1) \
     INSERT INTO connections (id, server, issuer, sub, provider, account_id, account_label, \
     granted, asked, status, generation, grant_number, access, created_at_ms, updated_at_ms) \
     SELECT CAST(x'ff' || randomblob(15) AS BLOB), 'files', $2, 'other-' || n, 'github', '583231', 'octocat', 'repo', 'repo', 'active', 1, 1, \
-    randomblob(944), $3, $3 FROM counted";
+    CAST(x'00' || randomblob(943) AS BLOB), $3, $3 FROM counted";
 
 // Each names all seven values, so that one call binds them: id, now, end, sub, issuer, browser, session.
 const INSERT_ELICITATION: &str = "INSERT INTO elicitations (id, server, issuer, sub, provider, scopes, legacy, \

@@ -3,6 +3,8 @@
 //! The rows of `sealing_keys` are the lock between a process that begins to seal with a key and an operator who
 //! retires it. What it must never do: take a key for unused without having counted.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use uuid::Uuid;
 
 use super::{
@@ -46,12 +48,13 @@ statements! {
     IN_USE = concat!(sealed!(), "SELECT CAST(COUNT(*) AS BIGINT) FROM sealed WHERE cell <> 'audit.tag' \
         AND substr(value, 1, CAST($1 AS INTEGER)) = $2");
 
-    /// The lengths of the keys' ids, each as one byte.
-    ID_LENGTHS = concat!(sealed!(), "SELECT DISTINCT substr(value, 2, 1) FROM sealed");
+    /// By what values begin with: the form's version, and the length of their key's id.
+    FORMS = concat!(sealed!(), "SELECT cell, substr(value, 1, 2), CAST(COUNT(*) AS BIGINT) FROM sealed \
+        GROUP BY 1, 2 ORDER BY 1, 2");
 
-    /// Of the ids with this length.
-    COUNTS = concat!(sealed!(), "SELECT cell, substr(value, 3, CAST($1 AS INTEGER)) AS id, \
-        CAST(COUNT(*) AS BIGINT) AS rows_there FROM sealed WHERE substr(value, 2, 1) = $2 GROUP BY 1, 2 ORDER BY 1, 2");
+    /// Of those that begin so, by their keys' ids.
+    COUNTS = concat!(sealed!(), "SELECT cell, substr(value, 3, CAST($1 AS INTEGER)), CAST(COUNT(*) AS BIGINT) \
+        FROM sealed WHERE substr(value, 1, 2) = $2 GROUP BY 1, 2 ORDER BY 1, 2");
 
     ENTER = "INSERT INTO replicas (id, key_id, keys, started_at_ms, seen_at_ms) VALUES ($1, $2, $3, $4, $4) \
         ON CONFLICT (id) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
@@ -278,20 +281,28 @@ impl Store {
     /// # Errors
     /// When the store is unavailable.
     pub async fn count_keys(&self) -> Result<Vec<KeyCount>, StoreError> {
-        let lengths: Vec<Vec<u8>> =
-            read!(self, ID_LENGTHS, |sql, pool| sqlx::query_scalar(sql).fetch_all(pool).await?);
-        let mut counts = Vec::new();
-        for length in lengths {
-            let bytes = length.first().map_or(0, |length| i32::from(*length));
-            let rows: Vec<(String, Vec<u8>, i64)> = read!(self, COUNTS, |sql, pool| {
-                sqlx::query_as(sql).bind(bytes).bind(&length).fetch_all(pool).await?
-            });
-            counts.extend(rows.into_iter().map(|(cell, id, rows)| {
-                let key = String::from_utf8(id).ok().and_then(|id| KeyId::new(id).ok());
-                KeyCount { cell, key, rows }
-            }));
+        type Row = (String, Vec<u8>, i64);
+        let forms: Vec<Row> = read!(self, FORMS, |sql, pool| sqlx::query_as(sql).fetch_all(pool).await?);
+        let mut counts: BTreeMap<(String, Option<KeyId>), i64> = BTreeMap::new();
+        let mut lengths = BTreeSet::new();
+        for (cell, form, rows) in forms {
+            match form[..] {
+                [Sealed::VERSION, length] => _ = lengths.insert(length),
+                _ => *counts.entry((cell, None)).or_default() += rows,
+            }
         }
-        Ok(counts)
+        for length in lengths {
+            let found: Vec<Row> = read!(self, COUNTS, |sql, pool| {
+                let form = [Sealed::VERSION, length];
+                sqlx::query_as(sql).bind(i32::from(length)).bind(&form[..]).fetch_all(pool).await?
+            });
+            for (cell, id, rows) in found {
+                let key = String::from_utf8(id).ok().and_then(|id| KeyId::new(id).ok());
+                *counts.entry((cell, key)).or_default() += rows;
+            }
+        }
+        let counts = counts.into_iter().map(|((cell, key), rows)| KeyCount { cell, key, rows });
+        Ok(counts.collect())
     }
 
     /// Retires a key that nothing was sealed with and no process seals with any more.

@@ -23,6 +23,9 @@ const FULL_NONCE: usize = 2 * NONCE_LEN;
 pub struct Sealed(Vec<u8>);
 
 impl Sealed {
+    /// The version of the form, which a value begins with.
+    pub const VERSION: u8 = VERSION;
+
     /// Takes stored bytes; what they are worth shows when they are opened.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
