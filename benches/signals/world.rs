@@ -12,7 +12,6 @@ use consentry::{
     elicitation::{Elicitation, ElicitationId, NewElicitation},
     random::Random,
     scope::Scopes,
-    secret::Secret,
     server::Server,
     store::Store,
     subject::Subject,
