@@ -4,6 +4,7 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. What it must never do: ask anything without a
 //! terminal, or print a secret that it was not asked to make.
 
+mod audit;
 mod check;
 mod connections;
 mod doctor;
@@ -64,6 +65,9 @@ enum Command {
     /// What was posted to MCP servers, and what could not be.
     #[command(subcommand)]
     Webhooks(webhooks::Command),
+    /// The record of what happened to credentials.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// The description of the API (OpenAPI 3.1), as JSON.
     Openapi,
     /// What is running.
@@ -118,6 +122,7 @@ fn dispatch(context: &Context, command: Command) -> Result<(), CliError> {
         Command::Connections(command) => process::wait_for(connections::run(context, command)),
         Command::Elicitations(command) => process::wait_for(elicitations::run(context, command)),
         Command::Webhooks(command) => process::wait_for(webhooks::run(context, command)),
+        Command::Audit(command) => process::wait_for(audit::run(context, command)),
         Command::Openapi => documents::openapi(context),
         Command::Version => version(context),
         Command::Health => process::wait_for(health::run(context)),

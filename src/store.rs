@@ -14,6 +14,7 @@ mod creation;
 mod deliveries;
 mod elicitations;
 mod keys;
+mod kill_switch;
 mod lane;
 mod leases;
 mod notices;
@@ -46,6 +47,7 @@ pub use self::{
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
     keys::{Entered, KeyCount, Replica, Retired, SealingKey},
+    kill_switch::DISCONNECTING,
     leases::{Failing, Lease, Renewed, Watched},
     open::UrlError,
     people::Held,
@@ -171,6 +173,7 @@ impl Store {
             creation::ALL,
             deliveries::ALL,
             elicitations::ALL,
+            kill_switch::ALL,
             leases::ALL,
             open::ALL,
             reports::ALL,

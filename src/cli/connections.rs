@@ -1,21 +1,17 @@
 //! `consentry connections`: what users have connected. No secret is ever shown.
 
+mod disconnect;
+
 use serde_json::{Value, json};
 
 use super::{
     Context,
     output::{CliError, table},
-    process::has_terminal,
-    serve::refused,
 };
 use crate::{
-    app::App,
-    clock::Clock,
-    config::Settings,
+    clock::Millis,
     connection::{Connection, ConnectionId},
-    credential::{Revocation, disconnect},
     elicitation::{ProviderId, ServerId},
-    server::assemble,
     store::{ConnectionFilter, Store},
 };
 
@@ -47,20 +43,14 @@ pub(super) enum Command {
         /// Its id.
         id: String,
     },
-    /// Remove one, and revoke it at the provider. Nothing brings it back.
-    Disconnect {
-        /// Its id.
-        id: String,
-        /// Do not ask. Needed where there is no terminal.
-        #[arg(long)]
-        yes: bool,
-    },
+    /// Remove one, or every one that matches, and revoke at the provider. Nothing brings them back.
+    Disconnect(disconnect::Args),
 }
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
     let settings = context.settings()?;
     match command {
-        Command::Disconnect { id, yes } => remove(context, settings, &id, yes).await,
+        Command::Disconnect(args) => disconnect::run(context, settings, args).await,
         reading => {
             let database = &settings.database;
             let store = Store::open(&database.url, database.connections).await.map_err(CliError::failed)?;
@@ -88,16 +78,18 @@ async fn read(context: &Context, store: &Store, command: Command) -> Result<(), 
                 after,
             };
             let found = store.connections(filter, limit).await.map_err(CliError::failed)?;
-            let values: Vec<Value> = found.iter().map(value).collect();
+            let used = store.last_uses(filter, limit).await.map_err(CliError::failed)?;
+            let values: Vec<Value> = found.iter().map(|one| value(one, used.get(&one.id).copied())).collect();
             let rows: Vec<[String; 6]> = found.iter().map(row).collect();
             let text = table(["id", "status", "server", "provider", "account", "user"], &rows);
             context.out.say(&json!({ "connections": values }), &text)
         }
         Command::Show { id } => {
             let found = find(store, &id).await?;
-            context.out.say(&value(&found), &words(&found))
+            let used = store.last_use(found.id).await.map_err(CliError::failed)?;
+            context.out.say(&value(&found, used), &words(&found, used))
         }
-        Command::Disconnect { .. } => Ok(()),
+        Command::Disconnect(_) => Ok(()),
     }
 }
 
@@ -105,48 +97,6 @@ async fn find(store: &Store, id: &str) -> Result<Connection, CliError> {
     let unknown = || CliError::failed("there is no such connection");
     let id: ConnectionId = id.parse().map_err(|_| unknown())?;
     store.any_connection(id).await.map_err(CliError::failed)?.ok_or_else(unknown)
-}
-
-async fn remove(context: &Context, settings: Settings, id: &str, yes: bool) -> Result<(), CliError> {
-    if !yes && !has_terminal() {
-        return Err(CliError::Usage("say --yes: there is no terminal to ask".to_owned()));
-    }
-    let app = assemble(settings, Clock::system()).await.map_err(refused)?;
-    let done = remove_from(context, &app, id, yes).await;
-    app.shutdown.cancel();
-    app.tasks.close();
-    app.tasks.wait().await;
-    app.store.shut_down().await;
-    done
-}
-
-async fn remove_from(context: &Context, app: &App, id: &str, yes: bool) -> Result<(), CliError> {
-    let found = find(&app.store, id).await?;
-    if !yes && !agreed(&found) {
-        return Err(CliError::failed("nothing was removed"));
-    }
-    let removed = disconnect(app, &found.server, found.id, "disconnected_by_operator")
-        .await
-        .map_err(CliError::failed)?;
-    let removed = removed.ok_or_else(|| CliError::failed("it was removed meanwhile"))?;
-    let (revocation, text) = match removed.revocation(app).await {
-        Revocation::Confirmed => ("confirmed", "Removed, and revoked at the provider."),
-        Revocation::Pending => {
-            ("pending", "Removed here. The provider has not confirmed that the access ended.")
-        }
-        Revocation::Impossible => ("impossible", "Removed here. The provider has no way to be told."),
-        Revocation::Shared => {
-            ("shared", "Removed here. The provider was not told: another connection has the same account.")
-        }
-    };
-    context.out.say(&json!({ "ok": true, "id": id, "revocation": revocation }), text)
-}
-
-#[expect(clippy::print_stderr, reason = "a question to whoever sits at the terminal")]
-fn agreed(connection: &Connection) -> bool {
-    eprint!("Remove the connection of {:?} to {}? [y/N] ", connection.owner.sub, connection.provider);
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 fn row(one: &Connection) -> [String; 6] {
@@ -160,10 +110,10 @@ fn row(one: &Connection) -> [String; 6] {
     ]
 }
 
-fn words(one: &Connection) -> String {
+fn words(one: &Connection, used: Option<Millis>) -> String {
     format!(
         "{}\nstatus     {}{}\nserver     {}\nuser       {} at {}\nprovider   {}\naccount    {} ({})\ngranted    {}\n\
-         made       {}\nchanged    {}",
+         made       {}\nchanged    {}\nlast used  {}",
         one.id,
         one.status.as_str(),
         one.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default(),
@@ -176,10 +126,11 @@ fn words(one: &Connection) -> String {
         one.granted.to_text(),
         one.created_at.rfc3339(),
         one.updated_at.rfc3339(),
+        used.map_or_else(|| "never, or in the last minute alone".to_owned(), Millis::rfc3339),
     )
 }
 
-fn value(one: &Connection) -> Value {
+fn value(one: &Connection, used: Option<Millis>) -> Value {
     json!({
         "id": one.id.to_string(),
         "status": one.status.as_str(),
@@ -193,5 +144,6 @@ fn value(one: &Connection) -> Value {
         "key": one.access.key_id().map(|id| id.to_string()),
         "created_at": one.created_at.rfc3339(),
         "updated_at": one.updated_at.rfc3339(),
+        "last_used_at": used.map(Millis::rfc3339),
     })
 }

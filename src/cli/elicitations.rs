@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Context,
+    audit::recorded,
     output::{CliError, table},
 };
 use crate::{
@@ -39,9 +40,8 @@ pub(super) enum Command {
 }
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
-    let settings = context.settings()?;
-    let store =
-        Store::open(&settings.database.url, settings.database.connections).await.map_err(CliError::failed)?;
+    let mut settings = context.settings()?;
+    let (store, _) = recorded(&mut settings).await?;
     let store = store.posting(settings.posted());
     let now = Clock::system().now();
     let done = match command {

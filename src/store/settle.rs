@@ -28,14 +28,16 @@ statements! {
         ON CONFLICT (server, issuer, sub, provider) DO NOTHING RETURNING ", connection_columns!());
 
     /// A further consent, over the generation that the caller saw and nothing else (R84). It ends the lease of a
-    /// refresh that is under way, whose result is then fenced off.
+    /// refresh that is under way, whose result is then fenced off. What the kill switch has taken out of use is removed,
+    /// and not brought back.
     REPLACE_CONNECTION = concat!("UPDATE connections SET account_id = $4, account_label = $5, granted = $6, \
         asked = $7, status = 'active', reason = NULL, generation = $8, grant_number = grant_number + 1, access = $9, \
         refresh = $10, access_expires_at_ms = $11, refresh_expires_at_ms = $12, consent_expires_at_ms = $13, \
         refreshed_at_ms = $14, updated_at_ms = $14, warned_at_ms = NULL, ended_at_ms = NULL, \
         refused_generation = NULL, mended_generation = NULL, failures = 0, failure = NULL, next_attempt_at_ms = NULL, \
         lease_token = lease_token + 1, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
-        WHERE id = $1 AND server = $2 AND generation = $3 RETURNING ", connection_columns!());
+        WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
+        RETURNING ", connection_columns!());
 
     /// A claimed attempt may finish shortly after the expiry.
     COMPLETE = concat!("UPDATE elicitations SET state = 'completed', reason = $2, connection = $3, \

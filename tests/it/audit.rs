@@ -19,6 +19,8 @@ on_both_engines! {
     a_resolve_writes_nothing,
     refusals_are_recorded_with_who_and_what,
     when_a_connection_was_last_used_is_shown,
+    r85_the_kill_switch_ends_what_matches,
+    the_operator_lists_the_record_and_finds_what_was_tampered_with,
 }
 
 const OVER: Duration = Duration::from_secs(61);
@@ -165,4 +167,68 @@ async fn when_a_connection_was_last_used_is_shown(db: Database) {
     let seen: Vec<_> =
         page["connections"].as_array().unwrap().iter().map(|one| &one["last_used_at"]).collect();
     assert!(seen.contains(&&Value::from(used)) && seen.contains(&&Value::Null), "{page}");
+}
+
+async fn r85_the_kill_switch_ends_what_matches(db: Database) {
+    let world = World::start(db).await;
+    connected(&world).await;
+    let kill = |more: &[&str], code| world.runs(&[&["connections", "disconnect"], more].concat(), code);
+    let dry = kill(&["--user", "alice", "--dry-run"], 0);
+    assert_eq!((&dry["matched"], dry["by"].as_array().unwrap().len()), (&Value::from(2), 2));
+    kill(&["--user", "alice"], 2);
+    kill(&["--yes"], 2);
+    kill(&["--all", "--user", "alice", "--yes"], 2);
+    ready(&world, FILES).await;
+    let gone = kill(&["--user", "alice", "--provider", FILES, "--yes"], 0);
+    assert_eq!((&gone["taken_out"], &gone["removed"]), (&Value::from(1), &Value::from(1)));
+    assert_eq!(world.api("files").resolves("alice", FILES).await["status"], "action_required");
+    ready(&world, NOTES).await;
+    assert_eq!(kill(&["--all", "--yes"], 0)["removed"], 1);
+    assert_eq!(world.api("files").resolves("alice", NOTES).await["status"], "action_required");
+    // The server that runs tells the third parties.
+    for provider in [&world.files, &world.notes] {
+        rounds(&world, async || !provider.revocations().entries().is_empty()).await;
+    }
+    let told = world.runs(&["audit", "list", "--kind", "kill_switch"], 0);
+    let times: Vec<_> = told["rows"].as_array().unwrap().iter().map(|row| &row["times"]).collect();
+    assert_eq!(times, [1, 1]);
+}
+
+async fn the_operator_lists_the_record_and_finds_what_was_tampered_with(db: Database) {
+    let database = db.clone();
+    let world = World::start(db).await;
+    connected(&world).await;
+    let kinds = |more: &[&str]| -> Vec<String> {
+        let told = world.runs(&[&["audit", "list"], more].concat(), 0);
+        let rows = told["rows"].as_array().unwrap();
+        rows.iter().map(|row| row["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds(&["--user", "alice", "--kind", "connected"]), ["connected", "connected"]);
+    assert!(kinds(&["--user", "bob", "--kind", "connected"]).is_empty());
+    assert!(kinds(&["--server", "notes", "--kind", "connected"]).is_empty());
+    assert!(kinds(&["--until", "2020-01-01T00:00:00Z"]).is_empty());
+    world.runs(&["audit", "list", "--kind", "nonsense"], 2);
+    world.runs(&["audit", "list", "--since", "yesterday"], 2);
+
+    let whole = world.runs(&["audit", "verify"], 0);
+    assert_eq!(whole["ok"], true);
+    let heads: Vec<&str> =
+        whole["chains"].as_array().unwrap().iter().map(|chain| chain["head"].as_str().unwrap()).collect();
+    let expected: Vec<&str> = heads.iter().flat_map(|head| ["--expect", head]).collect();
+    let verify = |code| world.runs(&[&["audit", "verify"], &*expected].concat(), code);
+    verify(0);
+    world.runs(&["audit", "verify", "--expect", "nonsense"], 2);
+    crate::rows::run(&database, "UPDATE audit SET actor = 'operator' WHERE kind = 'connected'").await;
+    let told = verify(1);
+    let flaws: Vec<&Value> = told["chains"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|chain| chain["flaws"].as_array().unwrap())
+        .collect();
+    assert_eq!(flaws.iter().map(|flaw| &flaw["code"]).collect::<Vec<_>>(), ["changed", "changed"]);
+    // A chain that is gone as a whole is missed by who has seen its end.
+    crate::rows::run(&database, "DELETE FROM audit").await;
+    world.runs(&["audit", "verify"], 0);
+    assert_eq!(verify(1)["chains"][0]["flaws"][0]["code"], "not_as_seen");
 }

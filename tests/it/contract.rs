@@ -30,6 +30,7 @@ mod elicitations;
 mod endings;
 mod given;
 mod keys;
+mod kill_switch;
 mod leases;
 mod people;
 mod races;
@@ -48,6 +49,7 @@ async fn every_statement_runs(engine: Engine) {
     elicitations::every(&db).await;
     attempts::every(&db).await;
     audit::every(&db).await;
+    kill_switch::every(&db).await;
     connections::every(&db).await;
     leases::every(&db).await;
     reports::every(&db).await;

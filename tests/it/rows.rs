@@ -63,3 +63,17 @@ async fn of_postgres(url: &str) -> Rows {
     }
     rows
 }
+
+/// Runs a text past the store.
+pub(crate) async fn run(db: &Database, sql: &str) {
+    match db.engine {
+        Engine::Sqlite => {
+            let mut connection = SqliteConnection::connect(db.url.expose()).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        }
+        Engine::Postgres => {
+            let mut connection = PgConnection::connect(db.url.expose()).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        }
+    }
+}

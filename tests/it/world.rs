@@ -193,6 +193,20 @@ impl World {
         settings
     }
 
+    /// The command line with this world's settings: what it prints as JSON, of a run that ends with this code.
+    #[track_caller]
+    pub(crate) fn runs(&self, arguments: &[&str], code: i32) -> serde_json::Value {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_consentry"));
+        command.env_clear().current_dir(self.directory.path());
+        let output = command.args(["--config", "consentry.toml", "--json"]).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        // Of the wrong usage that the parser of arguments finds, nothing is printed as JSON.
+        if output.stdout.is_empty() {
+            return serde_json::Value::Null;
+        }
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    }
+
     /// Another server on the same database.
     pub(crate) async fn replica(&self) -> Replica {
         self.replica_with(|_| ()).await
