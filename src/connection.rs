@@ -179,6 +179,11 @@ impl Connection {
         self.status == Status::Active && (self.can_refresh || self.is_usable(now))
     }
 
+    /// Whether the kill switch has taken it out of use, to be removed next: it is as good as gone.
+    pub fn is_taken_out(&self) -> bool {
+        self.status == Status::Quarantined && self.reason.as_deref() == Some("disconnecting")
+    }
+
     /// Whether the access token that it holds can be handed out at `now`: not run out, and not refused by a resource
     /// server. One whose refresh token is dead holds a living access token until then.
     pub fn is_usable(&self, now: Millis) -> bool {

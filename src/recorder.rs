@@ -255,3 +255,52 @@ async fn tell_heads(app: &App) {
         tracing::info!(%head, "a chain of the audit record ends here");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(number: i64) -> Entry {
+        let about = About { server: format!("s{number}").parse().ok(), ..About::default() };
+        Entry::new(Kind::WrongAccount, Actor::Person, about, Millis(number))
+    }
+
+    #[test]
+    fn the_same_refusal_is_one_row_with_its_first_time() {
+        let recorder = Recorder::default();
+        for at in [5, 3, 9] {
+            recorder.note(Entry { at: Millis(at), ..refusal(1) });
+        }
+        let (_, rows) = recorder.book().take(|_| true).as_rows(Millis(10));
+        assert_eq!(rows.iter().map(|row| (row.at, row.times)).collect::<Vec<_>>(), [(Millis(5), 3)]);
+    }
+
+    /// What has no room is counted, and what was there already still counts on.
+    #[test]
+    fn without_room_what_is_new_is_counted_as_lost() {
+        let recorder = Recorder::default();
+        let room = i64::try_from(ROOM).unwrap();
+        for number in 0..room + 3 {
+            recorder.note(refusal(number));
+        }
+        recorder.note(refusal(0));
+        let mut page = recorder.book().take(|_| true);
+        assert_eq!((page.refusals.len(), page.lost.refusals), (ROOM, 3));
+        let (_, rows) = page.split_off(BATCH).as_rows(Millis(1));
+        assert_eq!(rows.len(), BATCH + 1);
+        let last = rows.last().unwrap();
+        assert_eq!((last.kind, last.times), (Kind::RecordsLost, 3));
+        assert_eq!(page.refusals.len(), ROOM - BATCH);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_remembered() {
+        let recorder = Recorder::default();
+        recorder.note(refusal(1));
+        let page = recorder.book().take(|_| true);
+        recorder.note(refusal(1));
+        recorder.book().put_back(page);
+        let (_, rows) = recorder.book().take(|_| true).as_rows(Millis(1));
+        assert_eq!(rows.iter().map(|row| row.times).collect::<Vec<_>>(), [2]);
+    }
+}

@@ -47,7 +47,6 @@ pub use self::{
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
     keys::{Entered, KeyCount, Replica, Retired, SealingKey},
-    kill_switch::DISCONNECTING,
     leases::{Failing, Lease, Renewed, Watched},
     open::UrlError,
     people::Held,

@@ -45,10 +45,11 @@ statements! {
 
     DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
 
-    /// Connections with this account at this provider, of any MCP server; where an account is not known, the same
+    /// Connections with this account at this provider, of any MCP server, less those that are about to go; where an account is not known, the same
     /// person's may be of it.
     OF_ACCOUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM connections WHERE provider = $1 \
-        AND (account_id = $2 OR (($2 IS NULL OR account_id IS NULL) AND issuer = $3 AND sub = $4))";
+        AND (account_id = $2 OR (($2 IS NULL OR account_id IS NULL) AND issuer = $3 AND sub = $4)) \
+        AND (reason IS NULL OR reason <> 'disconnecting')";
 
     /// What a disconnected account leaves open; past its expiry too, while a claimed attempt is finishing it.
     OPEN = "SELECT id FROM elicitations WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \

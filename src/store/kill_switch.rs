@@ -17,9 +17,6 @@ use crate::{
     subject::Subject,
 };
 
-/// Why a connection is out of use that is about to be removed.
-pub const DISCONNECTING: &str = "disconnecting";
-
 statements! {
     /// Ends leases too, so that the result of a refresh that is under way is fenced off.
     TAKE_OUT = "UPDATE connections SET status = 'quarantined', reason = 'disconnecting', updated_at_ms = $5, \

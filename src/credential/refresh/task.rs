@@ -94,7 +94,8 @@ impl Hands<'_> {
 
     async fn look(&mut self) -> Event {
         match self.app.store.watch_connection(self.connection).await {
-            Ok(Some(watched)) => {
+            // One that is taken out of use is gone: what comes for it is given back.
+            Ok(Some(watched)) if !watched.connection.is_taken_out() => {
                 let seen = Seen::of(&watched, self.app.clock.now());
                 // What was received and is not stored stays at hand until its fate is known.
                 if self.held.as_ref().is_none_or(|held| held.tokens.is_none()) {
@@ -105,7 +106,7 @@ impl Hands<'_> {
                 }
                 Event::Seen(Some(seen))
             }
-            Ok(None) => Event::Seen(None),
+            Ok(_) => Event::Seen(None),
             Err(error) => self.away(&error),
         }
     }

@@ -106,6 +106,9 @@ async fn a_trip_under_way_does_not_bring_it_back(db: Database) {
     }
     let found = db.store.connection(&files(), connection.id).await.unwrap().unwrap();
     assert_eq!((found.status, found.reason.as_deref()), (Status::Quarantined, Some("disconnecting")));
+    let in_use =
+        db.store.account_in_use(&found.provider, found.account.id.as_deref(), &found.owner).await.unwrap();
+    assert!(!in_use, "its account may be revoked whole");
 }
 
 async fn what_is_taken_out_is_removed_one_by_one_and_again(db: Database) {

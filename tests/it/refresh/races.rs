@@ -1,5 +1,6 @@
 //! A refresh beside a disconnect, and beside a new consent.
 
+use consentry::store::ConnectionFilter;
 use consentry_fakes::{Answer, Gate, TokenRequest};
 
 use super::stand::{Stand, handed};
@@ -12,6 +13,7 @@ on_both_engines! {
     r84_a_refresh_never_brings_a_disconnected_account_back,
     r84_a_refresh_never_overwrites_a_new_consent,
     r84_a_connection_made_afterwards_is_another,
+    r85_a_refresh_under_way_does_not_outlive_the_kill_switch,
 }
 
 /// A refresh whose answer the provider holds back: it has done its work.
@@ -89,4 +91,19 @@ async fn r84_a_connection_made_afterwards_is_another(db: Database) {
 async fn given_back(stand: &Stand) -> bool {
     let metrics = stand.api.get("/metrics").await.body;
     metrics.as_str().unwrap().contains("consentry_refresh_ends_total{outcome=\"given_back\"} 1")
+}
+
+/// Taken out of use and not yet removed: what the late answer holds is given back all the same, although the account is
+/// still in the database.
+async fn r85_a_refresh_under_way_does_not_outlive_the_kill_switch(db: Database) {
+    let store = db.store.clone();
+    let stand = Stand::new(db).await;
+    let (gate, caller) = under_way(&stand).await;
+    let all = ConnectionFilter::default();
+    assert_eq!(store.take_out(all, stand.world.clock.now()).await.unwrap(), 1);
+    gate.open();
+    assert_eq!(caller.await.unwrap().expect(200)["status"], "action_required");
+    stand.world.until(async || given_back(&stand).await).await;
+    stand.world.until(async || !stand.world.files.revocations().entries().is_empty()).await;
+    assert_eq!(store.taken_out(all, 9).await.unwrap().len(), 1);
 }
