@@ -256,7 +256,7 @@ async fn a_broken_connection_is_connected_again_from_the_page(db: Database) {
     let id = id_of(&world, "files").await;
     for (status, reason, says) in [
         ("needs_reconnect", "rotation_lost", "broke off while Example Files was renewing it"),
-        ("needs_reconnect", "invalid_grant", "Example Files no longer accepts it"),
+        ("needs_reconnect", "refused_by_provider", "Example Files no longer accepts it"),
         ("needs_reconnect", "consent_expired", "for a limited time only"),
         ("quarantined", "account_mismatch", "answered for a different account"),
     ] {

@@ -29,12 +29,12 @@ pub(in crate::web) fn trouble(connection: &Connection, now: Millis) -> Option<Tr
     match (connection.status, connection.reason.as_deref()) {
         (Status::Active, _) if connection.is_alive(now) => None,
         (Status::Active, _) => Some(Trouble::RanOut),
-        (Status::Quarantined, _) => Some(Trouble::Stopped),
+        (Status::Quarantined, Some("account_mismatch") | None) => Some(Trouble::Stopped),
+        (Status::Quarantined, Some(_)) => Some(Trouble::Other),
         (Status::NeedsReconnect, Some("rotation_lost")) => Some(Trouble::Lost),
         (Status::NeedsReconnect, Some("unauthorized")) => Some(Trouble::Reported),
         (Status::NeedsReconnect, Some("consent_expired" | "refresh_expired")) => Some(Trouble::Over),
-        (Status::NeedsReconnect, Some("access_expired")) => Some(Trouble::RanOut),
-        (Status::NeedsReconnect, Some("invalid_grant" | "refused")) => Some(Trouble::Refused),
+        (Status::NeedsReconnect, Some("refused_by_provider")) => Some(Trouble::Refused),
         (Status::NeedsReconnect, _) => Some(Trouble::Other),
     }
 }

@@ -24,7 +24,7 @@ async fn connected(world: &World, alice: &Profile) {
 async fn alice_mends_a_connection_and_ends_it() {
     let (world, _browsers, alice) = world_and_browser().await;
     connected(&world, &alice).await;
-    let broken = "UPDATE connections SET status = 'needs_reconnect', reason = 'invalid_grant'";
+    let broken = "UPDATE connections SET status = 'needs_reconnect', reason = 'refused_by_provider'";
     rows::change(&world.database, broken).await;
 
     alice.open(&format!("{}/connections", world.public_url)).await;
