@@ -260,7 +260,10 @@ async fn a_broken_connection_is_connected_again_from_the_page(db: Database) {
         ("needs_reconnect", "consent_expired", "for a limited time only"),
         ("quarantined", "account_mismatch", "answered for a different account"),
     ] {
-        let broken = format!("UPDATE connections SET status = '{status}', reason = '{reason}'");
+        // What lives is handed out to its end; it has ended.
+        let broken = format!(
+            "UPDATE connections SET status = '{status}', reason = '{reason}', access_expires_at_ms = 1"
+        );
         rows::change(&world.database, &broken).await;
         let text = alice.opens(&format!("{}/connections", world.public_url)).await.is("connections").text();
         assert!(text.contains(says), "{says}: {text}");
