@@ -10,7 +10,6 @@
     clippy::print_stderr,
     reason = "a long mode tells what it has counted, a failure what the server logged"
 )]
-#![expect(dead_code, reason = "the marked points of refreshes, deliveries and revocations come with these")]
 
 mod cluster;
 mod delivery;
@@ -20,7 +19,10 @@ mod exchange;
 mod load;
 mod outage;
 mod process;
+mod provider;
 mod proxy;
+mod refresh;
+mod replicas;
 mod scene;
 mod settings;
 

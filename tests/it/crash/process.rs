@@ -96,11 +96,6 @@ impl Process {
     pub(super) fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
-
-    /// All that it has written so far.
-    pub(super) fn log(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap()
-    }
 }
 
 impl Drop for Process {

@@ -60,9 +60,6 @@ pub(super) struct Scene {
 /// A user with a connection.
 pub(super) struct User {
     pub(super) sub: String,
-    pub(super) browser: Browser,
-    /// The link by which it was made.
-    pub(super) link: Link,
     /// The connection's id.
     pub(super) connection: String,
 }
@@ -186,11 +183,11 @@ impl Scene {
 
     /// Somebody new who has connected.
     pub(super) async fn user(&self, process: &Process) -> User {
-        let (sub, mut browser, link) = self.somebody(process).await;
+        let (sub, mut browser, _) = self.somebody(process).await;
         browser.connects(&sub).await.is("connected");
         let answer = self.api(process).resolves(&sub, FILES).await;
         let connection = answer["connection"]["id"].as_str().unwrap().to_owned();
-        User { sub, browser, link, connection }
+        User { sub, connection }
     }
 
     /// A look at the database past every server.
