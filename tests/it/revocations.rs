@@ -158,6 +158,8 @@ async fn one_that_never_answers_is_given_up_and_its_token_is_erased(db: Database
     world
         .until(|| async {
             world.advance(Duration::from_hours(1));
+            let before = world.files.revocations().len();
+            world.files.revocations().until(Duration::from_millis(20), |told| told.len() > before).await;
             count(&world, State::Dead).await == 1
         })
         .await;

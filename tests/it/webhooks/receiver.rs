@@ -6,6 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry::{
     clock::Millis,
     config::{Settings, Webhook},
+    delivery::State,
     secret::{Hash, Secret},
 };
 use consentry_client::{Event, webhook};
@@ -56,6 +57,18 @@ impl Receivers {
     /// The same while the second secret takes the place of the first.
     pub(crate) async fn changing_world(&self, db: Database) -> World {
         World::start_with(db, |settings| self.set(settings, SECRETS[1], Some(SECRETS[0]))).await
+    }
+
+    /// Moves the clock to when something is next due, and lets what is under way end: a clock that leaps over a claim
+    /// is a process that stood still for as long.
+    pub(crate) async fn comes_round(&self, world: &World) {
+        let due = world.database.store.deliveries(None, Some(State::Due), 1_000).await.unwrap();
+        let next = due.iter().map(|one| one.next_at).min();
+        let now = world.clock.now();
+        let wait = next.map_or(Duration::ZERO, |next| now.until(next));
+        world.clock.advance(wait.max(Duration::from_millis(500)));
+        let before = self.files.sink.log().len();
+        self.files.sink.log().until(Duration::from_millis(10), |came| came.len() > before).await;
     }
 
     /// Names them in the settings.
