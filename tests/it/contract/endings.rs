@@ -127,7 +127,7 @@ async fn carry_out(store: &Store, one: Move, now: Millis) -> Option<ElicitationI
         Move::Satisfy(id) | Move::Keep(id) => {
             let found = store.elicitation(id).await.unwrap().unwrap();
             let existing = store.connection_for(&found.server, &found.owner, &github()).await.unwrap();
-            let Some(existing) = existing else { return None };
+            let existing = existing?;
             if matches!(one, Move::Satisfy(_)) {
                 store.satisfy(&found, existing.as_grant(), now).await.unwrap();
             } else if let Ok(open) = owned(&found).open(now) {
@@ -142,7 +142,7 @@ async fn carry_out(store: &Store, one: Move, now: Millis) -> Option<ElicitationI
         }
         Move::Disconnect(which) => {
             let all = store.connections(ConnectionFilter::default(), 100).await.unwrap();
-            let Some(one) = all.get(which) else { return None };
+            let one = all.get(which)?;
             store.disconnect(&one.server, one.id, "of the test", |_| None, now).await.unwrap();
         }
     }
