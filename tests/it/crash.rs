@@ -23,6 +23,7 @@ mod provider;
 mod proxy;
 mod refresh;
 mod replicas;
+mod reseal;
 mod scene;
 mod settings;
 

@@ -123,6 +123,7 @@ async fn round(scene: &Scene, process: Process, proxy: Option<&Proxy>, point: Po
     }
     process.killed();
     drop((held, lock));
+    scene.is_left_alone().await;
     gate.open();
     // The dead process's claim.
     scene

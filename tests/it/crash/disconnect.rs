@@ -90,6 +90,7 @@ async fn round(scene: &Scene, process: Process, proxy: Option<&Proxy>, point: Po
     }
     process.killed();
     drop(held);
+    scene.is_left_alone().await;
     let answered = call.await.unwrap();
     // The dead process's claim on the revocation.
     scene

@@ -100,6 +100,7 @@ async fn round(scene: &Scene, process: Process, proxy: Option<&Proxy>, point: Po
     held.reached(scene, &sub).await;
     process.killed();
     drop(held);
+    scene.is_left_alone().await;
     let mut browser = trip.await.unwrap();
     a_minute_passes(scene).await;
 

@@ -111,6 +111,7 @@ async fn round(
     held.reached(scene, &user).await;
     process.killed();
     drop(held);
+    scene.is_left_alone().await;
     let before = call.await.unwrap();
     scene.leases_run_out().await;
 

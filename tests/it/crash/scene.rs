@@ -22,7 +22,10 @@ use consentry_fakes::{Account, AuthorizationServer, Client, Listen, Person, Prov
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{process::Process, settings::Plan};
+use super::{
+    process::{Process, until},
+    settings::Plan,
+};
 use crate::{
     contract::raw::Raw,
     engine::{Database, Engine},
@@ -203,6 +206,16 @@ impl Scene {
             user.sub
         );
         assert_eq!(self.raw().await.run(&sql).await, 1);
+    }
+
+    /// Waits until nothing of a dead process is on its way any more: what Postgres was sent, it finishes.
+    pub(super) async fn is_left_alone(&self) {
+        if self.engine == Engine::Postgres {
+            let mut raw = self.raw().await;
+            let sql = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+                AND application_name = 'consentry'";
+            until("its connections end", async || (raw.number(sql).await == 0).then_some(())).await;
+        }
     }
 
     /// Makes every lease one that ran out. Leases are on the database's clock, which nobody can advance.
