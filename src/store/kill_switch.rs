@@ -23,7 +23,7 @@ statements! {
         ended_at_ms = COALESCE(ended_at_ms, $5), lease_token = lease_token + 1, lease_owner = NULL, \
         lease_until_ms = NULL \
         WHERE ($1 IS NULL OR server = $1) AND ($2 IS NULL OR issuer = $2) AND ($3 IS NULL OR sub = $3) \
-        AND ($4 IS NULL OR provider = $4) AND (reason IS NULL OR reason <> 'disconnecting')";
+        AND ($4 IS NULL OR provider = $4) AND (status <> 'quarantined' OR reason IS NULL OR reason <> 'disconnecting')";
 
     TAKEN_OUT = concat!("SELECT ", columns!(), " FROM connections \
         WHERE status = 'quarantined' AND reason = 'disconnecting' \
