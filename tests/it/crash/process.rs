@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -80,6 +80,16 @@ impl Process {
         kill_process(self.pid(), signal).expect("the server runs");
     }
 
+    /// `SIGSTOP`, and waits until no thread of it runs.
+    pub(super) async fn stands_still(&self) {
+        self.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        until("every thread stands still", async || {
+            std::fs::read_dir(&tasks).unwrap().all(|task| is_stopped(&task.unwrap().path())).then_some(())
+        })
+        .await;
+    }
+
     /// `kill -9`, and waits until it is gone: whatever it has not made durable is lost.
     pub(super) fn killed(mut self) {
         self.child.kill().unwrap();
@@ -96,6 +106,12 @@ impl Process {
     pub(super) fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
+}
+
+/// Whether this thread, by its directory in `/proc`, is stopped or has ended.
+fn is_stopped(task: &Path) -> bool {
+    let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();
+    status.lines().find(|line| line.starts_with("State:")).is_none_or(|line| line.contains("T (stopped)"))
 }
 
 impl Drop for Process {

@@ -90,7 +90,7 @@ async fn a_process_that_stood_still_is_fenced_off() {
         scene.files.next_token_answer(Answer::genuine().held(&gate));
         let slow = spawn_resolve(&scene, &first, &user);
         gate.reached_by(1).await;
-        first.signal(Signal::STOP);
+        first.stands_still().await;
         gate.open();
         scene.leases_run_out().await;
         let overtaking = resolve(scene.api(&second), user.sub.clone()).await.unwrap().expect(200);
