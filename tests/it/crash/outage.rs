@@ -84,7 +84,7 @@ async fn a_database_that_nobody_reaches_is_used_again_when_it_is_back() {
     scene.database = through;
     let mut process = scene.serves().await;
     let user = scene.user(&process).await;
-    ride(&scene, &mut process, &user, async || proxy.is_away(), async || proxy.is_back()).await;
+    ride(&scene, &mut process, &user, async || proxy.is_away().await, async || proxy.is_back()).await;
 }
 
 /// What a broken connection does to a call is over with that call.

@@ -30,6 +30,8 @@ pub(super) struct Shared {
     upstream: Upstream,
     holds: Mutex<Holds>,
     line: watch::Sender<Line>,
+    /// Connections that there are.
+    open: watch::Sender<usize>,
 }
 
 /// The state of the line. A number that grows with each cut ends the connections that saw a lower one.
@@ -57,7 +59,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let line = watch::Sender::new(Line { accepts: true, deaf: false, cuts: 0, taken: 0, forgotten: 0 });
-        let shared = Arc::new(Shared { upstream, holds: Mutex::default(), line });
+        let shared =
+            Arc::new(Shared { upstream, holds: Mutex::default(), line, open: watch::Sender::new(0) });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         let through = format!("postgres://postgres@{address}/{database}?sslmode=disable");
         (Self { shared, accepting }, through)
@@ -73,9 +76,10 @@ impl Proxy {
         self.shared.line.send_modify(|line| line.cuts += 1);
     }
 
-    /// Breaks every connection and takes none, until [`Proxy::is_back`].
-    pub(super) fn is_away(&self) {
+    /// Breaks every connection and takes none, until [`Proxy::is_back`]. Returns when there is none.
+    pub(super) async fn is_away(&self) {
         self.shared.line.send_modify(|line| *line = Line { accepts: false, cuts: line.cuts + 1, ..*line });
+        drop(self.shared.open.subscribe().wait_for(|open| *open == 0).await);
     }
 
     /// Passes nothing on and breaks nothing, until [`Proxy::is_back`].
@@ -110,7 +114,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let line = *shared.line.borrow();
         if line.accepts {
             let shared = Arc::clone(&shared);
-            tokio::spawn(async move { shared.serve(client, line).await });
+            shared.open.send_modify(|open| *open += 1);
+            tokio::spawn(async move {
+                Arc::clone(&shared).serve(client, line).await;
+                shared.open.send_modify(|open| *open -= 1);
+            });
         }
     }
 }

@@ -132,7 +132,7 @@ async fn what_the_provider_gave_outlives_a_database_that_goes() {
         scene.files.next_token_answer(Answer::genuine().held(&gate));
         let call = spawn_resolve(&scene, &process, &user);
         gate.reached_by(1).await;
-        proxy.is_away();
+        proxy.is_away().await;
         gate.open();
         chance(500).await;
         assert_eq!(generation(&scene, &user).await, before);
