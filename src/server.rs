@@ -106,6 +106,8 @@ impl Server {
             // Until here `/readyz` could be asked.
             callers.gently.cancel();
             let _ = serving_callers.await;
+            // What the last calls began: a refresh that was sent must not lose its answer.
+            app.tasks.wait().await;
         };
         let ended = tokio::select! {
             () = finished => Ended::Drained,

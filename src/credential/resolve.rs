@@ -92,6 +92,10 @@ async fn look_up(
             Need::Nothing if connection.is_usable(now) => return hand_out(app, connection, wanted),
             Need::Nothing => return Ok(Resolved::Missing(Some(Box::new(connection)))),
             Need::Behind => {
+                // A process that is about to end begins nothing that can wait.
+                if app.shutdown.is_cancelled() {
+                    return hand_out(app, connection, wanted);
+                }
                 drop(app.refreshes.join(app, connection.id, connection.generation));
                 return hand_out(app, connection, wanted);
             }

@@ -44,7 +44,9 @@ impl Alone {
             return Ok(Self(None));
         }
         let Ok(options) = SqliteConnectOptions::from_str(url.expose()) else { return Ok(Self(None)) };
-        let database = options.get_filename().to_path_buf();
+        // By whatever name it is reached.
+        let named = options.get_filename();
+        let database = std::fs::canonicalize(named).unwrap_or_else(|_| named.to_path_buf());
         let mut name = database.clone().into_os_string();
         name.push(".lock");
         let path = PathBuf::from(name);

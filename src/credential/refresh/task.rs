@@ -259,9 +259,11 @@ impl Hands<'_> {
     /// The connection is gone, and with it the person's wish.
     async fn give_back(&mut self) -> Event {
         let Some(Held { connection, tokens: Some(tokens), .. }) = &self.held else { return Event::GivenBack };
+        let provider = self.app.providers.get(&connection.provider);
+        let by_access_token = provider.is_some_and(|provider| provider.revokes_by_access_token());
         let (token, hint) = match &tokens.refresh_token {
-            Some(refresh) => (refresh, Hint::Refresh),
-            None => (&tokens.access_token, Hint::Access),
+            Some(refresh) if !by_access_token => (refresh, Hint::Refresh),
+            _ => (&tokens.access_token, Hint::Access),
         };
         let unwanted = Unwanted {
             connection: Some(connection.id),

@@ -40,7 +40,10 @@ fn every_kind() -> Value {
 #[test]
 fn every_kind_of_field_is_read_and_written_the_same() {
     let form = Form::read(&every_kind()).unwrap();
-    assert_eq!(serde_json::to_value(&form).unwrap(), every_kind());
+    let mut written = serde_json::to_value(&form).unwrap();
+    // It is a set; the order is that of the fields, which only some builds of `serde_json` keep.
+    written["required"].as_array_mut().unwrap().sort_by_key(ToString::to_string);
+    assert_eq!(written, every_kind());
     assert_eq!(form.fields().count(), 13);
     assert!(form.is_required("text") && !form.is_required("email"));
 }
