@@ -93,13 +93,14 @@ async fn round(scene: &Scene, process: Process, proxy: Option<&Proxy>, point: Po
         api.post(&format!("/v1/elicitations/{}/cancel", link.id), &json!({})).await.expect(200);
         let sql = "SELECT COUNT(*) FROM deliveries WHERE state = 'due' AND claimed_until_ms IS NOT NULL";
         let claimed = async || {
-            let mut hold =
-                held.take().or_else(|| proxy.map(|proxy| proxy.holds(CLAIM, Moment::Committed)))?;
+            let mut hold = held.take()?;
             hold.reached().await;
             if raw.number(sql).await == 1 {
                 held = Some(hold);
                 return Some(());
             }
+            // The next is there before this one goes, or it is claimed between the two.
+            held = proxy.map(|proxy| proxy.holds(CLAIM, Moment::Committed));
             hold.goes_on();
             None
         };
