@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{
     Store, StoreError,
     elicitations::{ElicitationRow, columns as elicitation_columns, corrupt},
-    statements::statements,
+    statements::{Statement, statements},
     tx::{Tx, read, within},
 };
 use crate::{
@@ -30,6 +30,18 @@ macro_rules! columns {
     };
 }
 pub(super) use columns;
+
+/// Binds the four parts of a [`ConnectionFilter`], which every statement that takes one has as its first.
+macro_rules! matching {
+    ($query:expr, $filter:expr) => {
+        $query
+            .bind($filter.server.map($crate::elicitation::ServerId::as_str))
+            .bind($filter.issuer)
+            .bind($filter.sub)
+            .bind($filter.provider.map($crate::elicitation::ProviderId::as_str))
+    };
+}
+pub(super) use matching;
 
 statements! {
     BY_OWNER = concat!("SELECT ", columns!(), " FROM connections \
@@ -212,12 +224,18 @@ impl Store {
         filter: ConnectionFilter<'_>,
         limit: u32,
     ) -> Result<Vec<Connection>, StoreError> {
-        let rows: Vec<ConnectionRow> = read!(self, LIST, |sql, pool| {
-            sqlx::query_as(sql)
-                .bind(filter.server.map(ServerId::as_str))
-                .bind(filter.issuer)
-                .bind(filter.sub)
-                .bind(filter.provider.map(ProviderId::as_str))
+        self.page_of(&LIST, filter, limit).await
+    }
+
+    /// A page of what `statement` finds by a filter, an id to go on after, and a limit.
+    pub(super) async fn page_of(
+        &self,
+        statement: &'static Statement,
+        filter: ConnectionFilter<'_>,
+        limit: u32,
+    ) -> Result<Vec<Connection>, StoreError> {
+        let rows: Vec<ConnectionRow> = read!(self, statement, |sql, pool| {
+            matching!(sqlx::query_as(sql), filter)
                 .bind(filter.after.map(|id| id.0))
                 .bind(i64::from(limit))
                 .fetch_all(pool)

@@ -35,7 +35,7 @@ macro_rules! sealed {
 statements! {
     KEYS = "SELECT id, first_used_at_ms, retired_at_ms FROM sealing_keys ORDER BY first_used_at_ms, id";
 
-    /// Takes the rows of all keys: whoever begins to seal, or retires a key, is alone.
+    /// Takes the rows of all keys, retired ones too: whoever begins to seal, or retires a key, is alone.
     HOLD_KEYS = "UPDATE sealing_keys SET first_used_at_ms = first_used_at_ms WHERE id IS NOT NULL";
 
     NOTE_KEY = "INSERT INTO sealing_keys (id, first_used_at_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";

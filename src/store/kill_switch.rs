@@ -5,7 +5,7 @@
 
 use super::{
     Store, StoreError,
-    connections::{ConnectionFilter, ConnectionRow, columns},
+    connections::{ConnectionFilter, columns, matching},
     statements::statements,
     tx::{read, within},
 };
@@ -13,7 +13,6 @@ use crate::{
     audit::{About, Actor, Entry, Kind},
     clock::Millis,
     connection::Connection,
-    elicitation::{ProviderId, ServerId},
     subject::Subject,
 };
 
@@ -44,15 +43,7 @@ impl Store {
     pub async fn take_out(&self, filter: ConnectionFilter<'_>, now: Millis) -> Result<u64, StoreError> {
         let mut tx = self.begin_tx().await?;
         let taken = within!(&mut tx, TAKE_OUT, |sql, handle| {
-            sqlx::query(sql)
-                .bind(filter.server.map(ServerId::as_str))
-                .bind(filter.issuer)
-                .bind(filter.sub)
-                .bind(filter.provider.map(ProviderId::as_str))
-                .bind(now.0)
-                .execute(handle)
-                .await?
-                .rows_affected()
+            matching!(sqlx::query(sql), filter).bind(now.0).execute(handle).await?.rows_affected()
         });
         let about = About {
             server: filter.server.cloned(),
@@ -75,18 +66,7 @@ impl Store {
         filter: ConnectionFilter<'_>,
         limit: u32,
     ) -> Result<Vec<Connection>, StoreError> {
-        let rows: Vec<ConnectionRow> = read!(self, TAKEN_OUT, |sql, pool| {
-            sqlx::query_as(sql)
-                .bind(filter.server.map(ServerId::as_str))
-                .bind(filter.issuer)
-                .bind(filter.sub)
-                .bind(filter.provider.map(ProviderId::as_str))
-                .bind(filter.after.map(|id| id.0))
-                .bind(i64::from(limit))
-                .fetch_all(pool)
-                .await?
-        });
-        rows.into_iter().map(Connection::try_from).collect()
+        self.page_of(&TAKEN_OUT, filter, limit).await
     }
 
     /// How many connections match, by MCP server and provider.
@@ -97,14 +77,6 @@ impl Store {
         &self,
         filter: ConnectionFilter<'_>,
     ) -> Result<Vec<(String, String, i64)>, StoreError> {
-        Ok(read!(self, COUNT, |sql, pool| {
-            sqlx::query_as(sql)
-                .bind(filter.server.map(ServerId::as_str))
-                .bind(filter.issuer)
-                .bind(filter.sub)
-                .bind(filter.provider.map(ProviderId::as_str))
-                .fetch_all(pool)
-                .await?
-        }))
+        Ok(read!(self, COUNT, |sql, pool| matching!(sqlx::query_as(sql), filter).fetch_all(pool).await?))
     }
 }

@@ -7,16 +7,11 @@ use uuid::Uuid;
 
 use super::{
     Store, StoreError,
-    connections::ConnectionFilter,
+    connections::{ConnectionFilter, matching},
     statements::statements,
     tx::{read, within, write},
 };
-use crate::{
-    audit::Entry,
-    clock::Millis,
-    connection::ConnectionId,
-    elicitation::{ProviderId, ServerId},
-};
+use crate::{audit::Entry, clock::Millis, connection::ConnectionId};
 
 /// Connections, and when each was last handed out.
 pub type Uses = Vec<(ConnectionId, Millis)>;
@@ -83,11 +78,7 @@ impl Store {
         limit: u32,
     ) -> Result<HashMap<ConnectionId, Millis>, StoreError> {
         let rows: Vec<(Uuid, Option<i64>)> = read!(self, LAST_OF, |sql, pool| {
-            sqlx::query_as(sql)
-                .bind(filter.server.map(ServerId::as_str))
-                .bind(filter.issuer)
-                .bind(filter.sub)
-                .bind(filter.provider.map(ProviderId::as_str))
+            matching!(sqlx::query_as(sql), filter)
                 .bind(filter.after.map(|id| id.0))
                 .bind(i64::from(limit))
                 .fetch_all(pool)
