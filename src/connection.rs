@@ -166,7 +166,12 @@ impl Connection {
 
     /// Whether it does for `wanted` at `now`: alive, and what is missing was refused before.
     pub fn satisfies(&self, wanted: &Scopes, now: Millis) -> bool {
-        self.is_alive(now) && self.granted.union(&self.asked).covers(wanted)
+        self.is_alive(now) && self.is_settled(wanted)
+    }
+
+    /// Whether the person has been asked for all of `wanted`: what of it is missing was refused before.
+    pub fn is_settled(&self, wanted: &Scopes) -> bool {
+        self.granted.union(&self.asked).covers(wanted)
     }
 
     /// Whether it is alive and covers all of `wanted` with what was really granted.

@@ -12,7 +12,6 @@ use crate::{
     credential::Unwanted,
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
     provider::{ProviderError, Tokens},
-    revocation::Hint,
     secret::{Secret, SecretBytes},
     store::{Settled, Settlement, StoreError},
     telemetry::SecurityEvent,
@@ -254,10 +253,7 @@ async fn closed_meanwhile(
 /// Gives back what is not stored, as far as the provider takes it.
 pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, account: &Account) {
     let Some(provider) = app.providers.get(&asked.provider) else { return };
-    let (token, hint) = match &tokens.refresh_token {
-        Some(refresh) if !provider.revokes_by_access_token() => (refresh, Hint::Refresh),
-        _ => (&tokens.access_token, Hint::Access),
-    };
+    let (token, hint) = tokens.to_revoke(provider.revokes_by_access_token());
     let unwanted = Unwanted {
         connection: None,
         server: &asked.server,

@@ -85,7 +85,7 @@ async fn look_up(
         let now = app.clock.now();
         let found = app.store.connection_to_hand_out(server, owner, &wanted.provider).await?;
         let Some(connection) = found else { return Ok(Resolved::Missing(None)) };
-        if !connection.granted.union(&connection.asked).covers(&wanted.scopes) {
+        if !connection.is_settled(&wanted.scopes) {
             return Ok(Resolved::Missing(Some(Box::new(connection))));
         }
         match need(&connection, now) {

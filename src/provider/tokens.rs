@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{clock::Millis, scope::Scopes, secret::Secret};
+use crate::{clock::Millis, revocation::Hint, scope::Scopes, secret::Secret};
 
 /// The tokens of one grant. Cannot be printed.
 #[derive(Clone)]
@@ -21,6 +21,17 @@ pub struct Tokens {
     pub granted: Scopes,
     /// OpenID Connect Core, section 3.1.3.3.
     pub id_token: Option<Secret>,
+}
+
+impl Tokens {
+    /// The one that ends both when it is revoked: the refresh token where there is one (RFC 7009, section 2.1), unless
+    /// the provider's own way wants the access token.
+    pub fn to_revoke(&self, by_access_token: bool) -> (&Secret, Hint) {
+        match &self.refresh_token {
+            Some(refresh) if !by_access_token => (refresh, Hint::Refresh),
+            _ => (&self.access_token, Hint::Access),
+        }
+    }
 }
 
 impl fmt::Debug for Tokens {

@@ -18,7 +18,6 @@ use crate::{
     connection::{Connection, ConnectionId, Status},
     credential::{Unwanted, access_bytes},
     provider::{Permit, ProviderError, Tokens},
-    revocation::Hint,
     secret::{Secret, SecretBytes},
     store::{Failing, Lease, Renewed, StoreError},
     telemetry::SecurityEvent,
@@ -261,10 +260,7 @@ impl Hands<'_> {
         let Some(Held { connection, tokens: Some(tokens), .. }) = &self.held else { return Event::GivenBack };
         let provider = self.app.providers.get(&connection.provider);
         let by_access_token = provider.is_some_and(|provider| provider.revokes_by_access_token());
-        let (token, hint) = match &tokens.refresh_token {
-            Some(refresh) if !by_access_token => (refresh, Hint::Refresh),
-            _ => (&tokens.access_token, Hint::Access),
-        };
+        let (token, hint) = tokens.to_revoke(by_access_token);
         let unwanted = Unwanted {
             connection: Some(connection.id),
             server: &connection.server,
