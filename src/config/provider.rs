@@ -1,0 +1,164 @@
+//! What the settings know of a provider.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use url::Url;
+
+use super::ClientAuthentication;
+use crate::{elicitation::ProviderId, scope::Scopes, secret::Secret};
+
+/// A third party whose credential is wanted, with its preset merged in.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// Its id, part of callback paths.
+    pub id: ProviderId,
+    /// Its name on pages.
+    pub name: String,
+    /// For discovery, and the `iss` that is expected back; absent where the provider has none.
+    pub issuer: Option<String>,
+    /// Whether the provider promises `iss` in every response (RFC 9207); discovery can say so too.
+    pub issuer_always_sent: bool,
+    /// RFC 8414 names; discovered from the issuer when absent.
+    pub authorization_endpoint: Option<Url>,
+    /// Where codes are exchanged.
+    pub token_endpoint: Option<Url>,
+    /// RFC 7009.
+    pub revocation_endpoint: Option<Url>,
+    /// Its own way of revoking, in place of RFC 7009.
+    pub revocation: Option<OwnRevocation>,
+    /// Who the account is, as OpenID Connect says it.
+    pub userinfo_endpoint: Option<Url>,
+    /// Our registration there.
+    pub client_id: String,
+    /// Absent for a public client.
+    pub client_secret: Option<Secret>,
+    /// How we prove ourselves; from metadata, else Basic with a secret and none without, when absent.
+    pub client_authentication: Option<ClientAuthentication>,
+    /// What is asked for when the caller names nothing.
+    pub scopes: Scopes,
+    /// The most that a caller may ask for (R65).
+    pub allowed_scopes: Scopes,
+    /// What separates scopes in the authorize URL.
+    pub scope_separator: char,
+    /// Plain words for scopes, for the pages.
+    pub scope_words: BTreeMap<String, String>,
+    /// How the provider calls a scope in its answers, and how it is asked for.
+    pub scope_aliases: BTreeMap<String, String>,
+    /// Scopes that others come with.
+    pub scope_includes: BTreeMap<String, Scopes>,
+    /// Further authorize parameters; can never replace a core one (R66).
+    pub authorize_params: BTreeMap<String, String>,
+    /// Parameters that make the provider ask which account to use, sent on every connect.
+    pub account_chooser_params: BTreeMap<String, String>,
+    /// The parameter that names the account which was connected before. With `login_hint`, the default, only an
+    /// address is sent in it; a provider's own takes any label.
+    pub account_hint_param: String,
+    /// RFC 8707 resources, sent at authorize and token requests (R67).
+    pub resource: Vec<String>,
+    /// Whether PKCE is used; only an explicit opt-out turns it off (R58).
+    pub pkce: bool,
+    /// Whether the provider answers by form_post.
+    pub form_post: bool,
+    /// Error codes that mean the person said no, besides `access_denied`.
+    pub cancel_codes: Vec<String>,
+    /// What error codes of its token endpoint mean here, before the common table is asked.
+    pub error_classes: BTreeMap<String, ErrorClass>,
+    /// A refresh token that is not used for this long ends.
+    pub refresh_idle: Option<Duration>,
+    /// The person's consent ends this long after it was given.
+    pub consent_lifetime: Option<Duration>,
+    /// Refreshes and revocations a second, from one process.
+    pub requests_per_second: u32,
+    /// Refreshes and revocations at the same time, from one process.
+    pub concurrent_requests: u32,
+    /// Who is this account?
+    pub probe: Option<Probe>,
+    /// Where the person removes our access at the provider, for pages.
+    pub manage_url: Option<Url>,
+    /// The provider's documentation, for operators.
+    pub docs_url: Option<Url>,
+}
+
+/// What an error code of a token endpoint means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The grant is dead.
+    Terminal,
+    /// Our client is refused; every grant is kept.
+    Operator,
+    /// Our request is refused; every grant is kept.
+    Configuration,
+    /// Later.
+    Transient,
+}
+
+/// A provider's own way of revoking.
+#[derive(Clone, Debug)]
+pub struct OwnRevocation {
+    /// `POST` or `DELETE`.
+    pub method: RevocationMethod,
+    /// Where to, with our client id in its place.
+    pub url: Url,
+    /// How the token is written.
+    pub body: RevocationBody,
+    /// The name of the field that holds the token.
+    pub field: String,
+    /// Which token it wants.
+    pub token: RevocationToken,
+    /// How our client proves itself there; as at the token endpoint when absent.
+    pub client_authentication: Option<ClientAuthentication>,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
+    /// Statuses that say that the token is not known there: it is revoked.
+    pub gone: Vec<u16>,
+}
+
+/// The method of a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RevocationMethod {
+    /// `POST`.
+    Post,
+    /// `DELETE`.
+    Delete,
+}
+
+/// How a revocation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationBody {
+    /// Form-encoded, as RFC 7009 has it.
+    Form,
+    /// A JSON object.
+    Json,
+}
+
+/// Which token a revocation is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationToken {
+    /// The refresh token where there is one: what was made from it ends with it (RFC 7009, section 2.1).
+    RefreshToken,
+    /// The access token.
+    AccessToken,
+}
+
+impl Provider {
+    /// Whether a revocation needs the access token, also where there is a refresh token.
+    pub fn revokes_by_access_token(&self) -> bool {
+        self.revocation.as_ref().is_some_and(|own| own.token == RevocationToken::AccessToken)
+    }
+}
+
+/// A call that names the account: paths into its JSON answer.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Called by GET with the new access token.
+    pub url: Url,
+    /// Dotted path to a stable id.
+    pub id: String,
+    /// Dotted path to what the person recognises.
+    pub label: String,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
+}
