@@ -16,6 +16,7 @@ mod delivery;
 mod disconnect;
 mod disk;
 mod exchange;
+mod held;
 mod load;
 mod outage;
 mod process;

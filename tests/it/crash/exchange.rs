@@ -7,14 +7,13 @@ use consentry_fakes::{Answer, Gate};
 use reqwest::Method;
 
 use super::{
-    chance,
-    process::{Process, until},
-    proxy::{Hold, Moment, Proxy},
+    held::Held,
+    process::Process,
+    proxy::{Moment, Proxy},
     rounds,
     scene::Scene,
 };
 use crate::{
-    contract::raw::Raw,
     engine::Engine,
     world::{Browser, FILES, Link},
 };
@@ -91,13 +90,13 @@ async fn round(scene: &Scene, process: Process, proxy: Option<&Proxy>, point: Po
     let code = callback.query_pairs().find(|(name, _)| name == "code").expect("a code").1.into_owned();
     let sent = || scene.files.token_log().iter().filter(|one| one.code.as_deref() == Some(&code)).count();
 
-    let mut held = Held::arrange(scene, proxy, point).await;
+    let mut held = hold(scene, proxy, point, &sub).await;
     let trip = tokio::spawn(async move {
         // The server dies under it.
         let _ = browser.tries(Method::GET, callback, None).await;
         browser
     });
-    held.reached(scene, &sub).await;
+    held.reached(scene).await;
     process.killed();
     drop(held);
     scene.is_left_alone().await;
@@ -154,60 +153,32 @@ async fn a_minute_passes(scene: &Scene) {
     .await;
 }
 
-/// What keeps a trip at its point until the process is dead.
-enum Held {
-    AtProvider(Gate),
-    InProxy(Hold),
-    /// Nobody else writes to the file while this connection holds its lock.
-    Locked(Gate, Raw),
-    /// Without a wire: until it can be seen in the file.
-    Seen,
-    ByChance,
-}
-
-impl Held {
-    async fn arrange(scene: &Scene, proxy: Option<&Proxy>, point: Point) -> Self {
-        let gate = Gate::shut();
-        match (point, proxy) {
-            (Point::Asked, _) => {
-                scene.files.next_token_answer(Answer::drop_connection().held(&gate));
-                Self::AtProvider(gate)
-            }
-            (Point::Redeemed, _) => {
-                scene.files.next_token_answer(Answer::genuine().held(&gate));
-                Self::AtProvider(gate)
-            }
-            (Point::Claimed, Some(proxy)) => Self::InProxy(proxy.holds(CLAIM, Moment::Committed)),
-            (Point::Answered, Some(proxy)) => Self::InProxy(proxy.holds(CONNECT, Moment::Commit)),
-            (Point::Stored, Some(proxy)) => Self::InProxy(proxy.holds(CONNECT, Moment::Committed)),
-            (Point::Answered, None) => {
-                // The last call before it is stored asks whose account it is.
-                scene.files.next_answer("/me", Answer::genuine().held(&gate));
-                Self::Locked(gate, scene.raw().await)
-            }
-            (Point::Stored, None) => Self::Seen,
-            (Point::Anytime, _) => Self::ByChance,
-            (Point::Claimed, None) => unreachable!("SQLite has no wire to see a claim on"),
+/// Keeps a trip at its point until the process is dead.
+async fn hold(scene: &Scene, proxy: Option<&Proxy>, point: Point, sub: &str) -> Held {
+    let gate = Gate::shut();
+    match (point, proxy) {
+        (Point::Asked, _) => {
+            scene.files.next_token_answer(Answer::drop_connection().held(&gate));
+            Held::AtProvider(gate)
         }
-    }
-
-    /// Waits until the trip is there.
-    async fn reached(&mut self, scene: &Scene, sub: &str) {
-        match self {
-            Self::AtProvider(gate) => gate.reached_by(1).await,
-            Self::InProxy(hold) => hold.reached().await,
-            Self::Locked(gate, raw) => {
-                gate.reached_by(1).await;
-                raw.begin().await;
-                gate.open();
-                chance(50).await;
-            }
-            Self::Seen => {
-                let mut raw = scene.raw().await;
-                let sql = format!("SELECT COUNT(*) FROM connections WHERE sub = '{sub}'");
-                until("the connection is stored", async || (raw.number(&sql).await == 1).then_some(())).await;
-            }
-            Self::ByChance => chance(150).await,
+        (Point::Redeemed, _) => {
+            scene.files.next_token_answer(Answer::genuine().held(&gate));
+            Held::AtProvider(gate)
         }
+        (Point::Claimed, Some(proxy)) => Held::InProxy(proxy.holds(CLAIM, Moment::Committed)),
+        (Point::Answered, Some(proxy)) => Held::InProxy(proxy.holds(CONNECT, Moment::Commit)),
+        (Point::Stored, Some(proxy)) => Held::InProxy(proxy.holds(CONNECT, Moment::Committed)),
+        (Point::Answered, None) => {
+            // The last call before it is stored asks whose account it is.
+            scene.files.next_answer("/me", Answer::genuine().held(&gate));
+            Held::Locked(gate, scene.raw().await)
+        }
+        (Point::Stored, None) => Held::Seen {
+            what: "the connection is stored",
+            sql: format!("SELECT COUNT(*) FROM connections WHERE sub = '{sub}'"),
+            number: 1,
+        },
+        (Point::Anytime, _) => Held::ByChance { millis: 150 },
+        (Point::Claimed, None) => unreachable!("SQLite has no wire to see a claim on"),
     }
 }

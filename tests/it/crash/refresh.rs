@@ -8,13 +8,13 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::{
-    chance,
-    process::{Process, until},
-    proxy::{Hold, Moment, Proxy},
+    held::Held,
+    process::Process,
+    proxy::{Moment, Proxy},
     rounds,
     scene::{Scene, User},
 };
-use crate::{contract::raw::Raw, engine::Engine, world::FILES};
+use crate::{engine::Engine, world::FILES};
 
 /// The statement that takes the lease, with the mark of the intent.
 pub(super) const TAKE: &str = "SET lease_token = lease_token + 1, lease_owner = $3";
@@ -102,13 +102,13 @@ async fn round(
     let user = scene.user(&process).await;
     scene.expires(&user).await;
     let kills = scene.files.reuse_kills();
-    let mut held = Held::arrange(scene, proxy, point).await;
+    let mut held = hold(scene, proxy, point, &user.sub).await;
     let (api, question) = (scene.api(&process), scene.api(&process).question(&user.sub, FILES));
     let call = tokio::spawn(async move {
         let answer = api.tries(Method::POST, "/v1/credentials/resolve", Some(&question), &[]).await;
         answer.ok().map(|answer| answer.body)
     });
-    held.reached(scene, &user).await;
+    held.reached(scene).await;
     process.killed();
     drop(held);
     scene.is_left_alone().await;
@@ -168,59 +168,31 @@ async fn judge(scene: &Scene, process: &Process, user: &User, before: Option<&Va
     }
 }
 
-/// What keeps a refresh at its point until the process is dead.
-enum Held {
-    AtProvider(Gate),
-    InProxy(Hold),
-    /// Nobody else writes to the file while this connection holds its lock.
-    Locked(Gate, Raw),
-    /// Without a wire: until it can be seen in the file.
-    Seen,
-    ByChance,
-}
-
-impl Held {
-    async fn arrange(scene: &Scene, proxy: Option<&Proxy>, point: Point) -> Self {
-        let gate = Gate::shut();
-        match (point, proxy) {
-            (Point::Asked, _) => {
-                scene.files.next_token_answer(Answer::drop_connection().held(&gate));
-                Self::AtProvider(gate)
-            }
-            (Point::Rotated, _) => {
-                scene.files.next_token_answer(Answer::genuine().held(&gate));
-                Self::AtProvider(gate)
-            }
-            (Point::Leased, Some(proxy)) => Self::InProxy(proxy.holds(TAKE, Moment::Committed)),
-            (Point::Answered, Some(proxy)) => Self::InProxy(proxy.holds(STORE, Moment::Commit)),
-            (Point::Stored, Some(proxy)) => Self::InProxy(proxy.holds(STORE, Moment::Committed)),
-            (Point::Answered, None) => {
-                scene.files.next_token_answer(Answer::genuine().held(&gate));
-                Self::Locked(gate, scene.raw().await)
-            }
-            (Point::Stored, None) => Self::Seen,
-            (Point::Anytime, _) => Self::ByChance,
-            (Point::Leased, None) => unreachable!("SQLite has no wire to see a lease on"),
+/// Keeps a refresh at its point until the process is dead.
+async fn hold(scene: &Scene, proxy: Option<&Proxy>, point: Point, sub: &str) -> Held {
+    let gate = Gate::shut();
+    match (point, proxy) {
+        (Point::Asked, _) => {
+            scene.files.next_token_answer(Answer::drop_connection().held(&gate));
+            Held::AtProvider(gate)
         }
-    }
-
-    /// Waits until the refresh is there.
-    async fn reached(&mut self, scene: &Scene, user: &User) {
-        match self {
-            Self::AtProvider(gate) => gate.reached_by(1).await,
-            Self::InProxy(hold) => hold.reached().await,
-            Self::Locked(gate, raw) => {
-                gate.reached_by(1).await;
-                raw.begin().await;
-                gate.open();
-                chance(50).await;
-            }
-            Self::Seen => {
-                let mut raw = scene.raw().await;
-                let sql = format!("SELECT generation FROM connections WHERE sub = '{}'", user.sub);
-                until("new tokens are stored", async || (raw.number(&sql).await == 2).then_some(())).await;
-            }
-            Self::ByChance => chance(60).await,
+        (Point::Rotated, _) => {
+            scene.files.next_token_answer(Answer::genuine().held(&gate));
+            Held::AtProvider(gate)
         }
+        (Point::Leased, Some(proxy)) => Held::InProxy(proxy.holds(TAKE, Moment::Committed)),
+        (Point::Answered, Some(proxy)) => Held::InProxy(proxy.holds(STORE, Moment::Commit)),
+        (Point::Stored, Some(proxy)) => Held::InProxy(proxy.holds(STORE, Moment::Committed)),
+        (Point::Answered, None) => {
+            scene.files.next_token_answer(Answer::genuine().held(&gate));
+            Held::Locked(gate, scene.raw().await)
+        }
+        (Point::Stored, None) => Held::Seen {
+            what: "new tokens are stored",
+            sql: format!("SELECT generation FROM connections WHERE sub = '{sub}'"),
+            number: 2,
+        },
+        (Point::Anytime, _) => Held::ByChance { millis: 60 },
+        (Point::Leased, None) => unreachable!("SQLite has no wire to see a lease on"),
     }
 }
