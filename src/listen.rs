@@ -10,6 +10,7 @@ mod bare;
 mod connection;
 mod patience;
 mod requests;
+mod rest;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -24,6 +24,7 @@ use super::{
     Limits, Stop,
     bare::Bare,
     patience::{Answering, Expiry, InTime, Progress, Watched},
+    rest::Rest,
     tls::Tls,
 };
 use crate::{config::IpNetwork, web::client_ip::ClientIp};
@@ -86,9 +87,11 @@ async fn serve<S>(
         let progress = progress.clone();
         move |request: Request<Incoming>| {
             let in_flight = progress.request(request.version());
-            let answer = router.clone().oneshot(dress(request, peer, &client, limits.body));
+            let (rest, request) = dress(request, peer, &client, limits.body);
+            let answer = router.clone().oneshot(request);
             async move {
                 let answer: Response<Body> = answer.await?;
+                rest.discard().await;
                 Ok::<_, Infallible>(answer.map(|body| Answering { body, _request: in_flight }))
             }
         }
@@ -120,16 +123,22 @@ async fn serve<S>(
     }
 }
 
-/// The request as the router sees it.
-fn dress(request: Request<Incoming>, peer: SocketAddr, client: &Client, span: Duration) -> Request<Body> {
+/// The request as the router sees it, and where what it leaves unread of the body comes back to.
+fn dress(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    client: &Client,
+    span: Duration,
+) -> (Rest<InTime<Incoming>>, Request<Body>) {
     let ip = ClientIp::of(client.peer, request.headers(), &client.trusted_proxies);
+    let (rest, request) = Rest::of(request.map(|body| InTime::new(body, span)));
     let mut request = request.map(|body| match hyper::body::Body::is_end_stream(&body) {
         true => Body::empty(),
-        false => Body::new(InTime::new(body, span)),
+        false => Body::new(body),
     });
     request.extensions_mut().insert(ConnectInfo(peer));
     request.extensions_mut().insert(ip);
-    request
+    (rest, request)
 }
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {

@@ -238,3 +238,34 @@ async fn a_certificate_is_replaced_while_serving_and_a_bad_one_is_not_taken() {
     // R118: silence instead of a handshake is cut, too.
     assert_eq!(exchange(running.address, b"").await, "");
 }
+
+/// A client that sends its whole body before it reads gets the answer, even if nobody wanted the body.
+#[tokio::test]
+async fn an_answer_is_not_lost_behind_an_unread_body() {
+    let running = start(plain(), Limits { body: Duration::from_secs(20), ..limits() }, None);
+    for path in ["/", "/unknown", "/echo"] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4194304\r\n\r\n"
+        );
+        let request = [head.into_bytes(), vec![b'a'; 4 << 20]].concat();
+        let answer = exchange(running.address, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {}", answer.lines().next().unwrap_or("nothing"));
+    }
+}
+
+/// RFC 9110, section 10.1.1: who holds the body back until it is wanted is answered at once, and not told to go on.
+#[tokio::test]
+async fn a_body_that_is_held_back_is_not_called_for() {
+    let running = start(plain(), Limits { body: Duration::from_secs(60), ..limits() }, None);
+    let held_back = "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n";
+    let answer = exchange(running.address, held_back.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
+}
+
+/// R118: the rest of a body has no more time than the body.
+#[tokio::test]
+async fn r118_the_rest_of_a_body_is_not_waited_for_beyond_its_time() {
+    let running = start(plain(), limits(), None);
+    let slow = "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\nab";
+    assert!(exchange(running.address, slow.as_bytes()).await.starts_with("HTTP/1.1 405"));
+}

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
@@ -62,6 +62,9 @@ pub(crate) enum Phase {
     Refusing,
     Stopped,
 }
+
+/// Connections that wait to be accepted; tokio's own number.
+const BACKLOG: u32 = 1_024;
 
 /// A port that is taken, with its URL known, before the router exists.
 pub(crate) struct Bound {
@@ -124,6 +127,14 @@ impl Drop for Running {
     }
 }
 
+/// The port without a listener: connecting is refused, and nobody else is given it meanwhile.
+fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
 /// What the accepting task works with.
 struct Port {
     address: SocketAddr,
@@ -134,27 +145,24 @@ struct Port {
 }
 
 impl Port {
-    async fn accept(mut self, first: TcpListener) {
-        let mut listener = Some(first);
+    async fn accept(mut self, mut listener: TcpListener) {
         loop {
-            let open = match listener.take() {
-                Some(open) => open,
-                None => match TcpListener::bind(self.address).await {
-                    Ok(open) => open,
-                    Err(error) => {
-                        tracing::warn!(address = %self.address, %error, "a fake's port could not be opened again");
-                        return;
-                    }
-                },
-            };
             self.opened.send_replace(true);
-            self.while_accepting(&open).await;
-            drop(open);
+            self.while_accepting(&listener).await;
+            drop(listener);
+            let held = hold(self.address);
             self.opened.send_replace(false);
             let next = self.phase.wait_for(|now| *now != Phase::Refusing).await.map(|now| *now);
             if next.unwrap_or(Phase::Stopped) == Phase::Stopped {
                 return;
             }
+            listener = match held.and_then(|socket| socket.listen(BACKLOG)) {
+                Ok(open) => open,
+                Err(error) => {
+                    tracing::warn!(address = %self.address, %error, "a fake's port could not be opened again");
+                    return;
+                }
+            };
         }
     }
 
