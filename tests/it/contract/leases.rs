@@ -12,7 +12,7 @@ use consentry::{
 };
 
 use super::{given::*, raw::Raw};
-use crate::engine::Database;
+use crate::engine::{Database, Engine};
 
 contract! {
     r79_one_holder_at_a_time,
@@ -290,4 +290,44 @@ async fn one_that_has_ended_is_not_leased(db: Database) {
     let settled = db.store.settle(&settling(&claimed, without, None), after(1)).await.unwrap();
     let Settled::Done { connection, .. } = settled else { panic!("{settled:?}") };
     assert!(take(&db, connection.id, 1).await.is_none(), "there is nothing to send");
+}
+
+/// A refresh writes the row twice (the lease, then the tokens) and no index: none names a column that changes, and
+/// the pages are not filled to the brim. A vacuum then has nothing to do in the indexes of the largest table.
+#[tokio::test]
+async fn a_refresh_is_a_heap_only_update() {
+    const ROWS: usize = 400;
+    let db = Database::start(Engine::Postgres).await;
+    let mine = db.store.given_connection("octocat").await;
+    let mut raw = Raw::connect(&db).await;
+    raw.run(&format!(
+        "INSERT INTO connections SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(), \
+         'sub', 'person ' || n, 'access', repeat('a', 800), 'refresh', repeat('b', 200)))).* \
+         FROM connections c, generate_series(1, {ROWS}) n"
+    ))
+    .await;
+    let ids = raw.texts(&format!("SELECT id::text FROM connections WHERE id <> '{}'", mine.id.0)).await;
+    assert_eq!(ids.len(), ROWS);
+    for id in ids {
+        let lease = take(&db, ConnectionId(id.parse().unwrap()), mine.generation).await.unwrap();
+        let next = Renewed {
+            access: Sealed::from_bytes(vec![b'c'; 800]),
+            refresh: Sealed::from_bytes(vec![b'd'; 200]),
+            ..renewed("2")
+        };
+        assert!(db.store.commit_refresh(&lease, &next, after(9)).await.unwrap().is_some());
+    }
+    // A connection counts what it has done when it ends.
+    db.store.shut_down().await;
+    let mut counted = async |column: &str| {
+        raw.number(&format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = 'connections'")).await
+    };
+    let (all, hot) = loop {
+        let all = counted("n_tup_upd").await;
+        if all >= 2 * ROWS as i64 {
+            break (all, counted("n_tup_hot_upd").await);
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(hot * 10 >= all * 9, "{hot} of {all} updates were heap-only");
 }
