@@ -60,8 +60,10 @@ struct LookUp {
     server: ServerId,
     owner: Subject,
     provider: ProviderId,
-    answer: oneshot::Sender<Result<Option<Connection>, StoreError>>,
+    answer: Answer,
 }
+
+type Answer = oneshot::Sender<Result<Option<Connection>, StoreError>>;
 
 /// A queue to the task that owns the connection. The task ends with the last clone.
 #[derive(Clone)]
@@ -118,7 +120,7 @@ async fn run(options: PgConnectOptions, mut lookups: mpsc::Receiver<LookUp>) {
                 tracing::warn!(%error, "look-ups failed");
                 connection = None;
                 for lookup in batch.drain(..) {
-                    tell(lookup, Err(StoreError::Unavailable("the connection to it broke")));
+                    tell(lookup.answer, Err(StoreError::Unavailable("the connection to it broke")));
                 }
             }
         }
@@ -159,26 +161,30 @@ fn answer(batch: &mut Vec<LookUp>, rows: Vec<Row>) {
         }
     }
     for (lookup, row) in batch.drain(..).zip(found) {
-        let connection = row.map(|row| connection(&lookup, row)).transpose();
-        tell(lookup, connection);
+        let LookUp { server, owner, provider, answer } = lookup;
+        let key = (server, owner, provider);
+        tell(answer, row.map(|row| connection(key, row)).transpose());
     }
 }
 
-fn tell(lookup: LookUp, result: Result<Option<Connection>, StoreError>) {
-    if lookup.answer.send(result).is_err() {
+fn tell(answer: Answer, result: Result<Option<Connection>, StoreError>) {
+    if answer.send(result).is_err() {
         tracing::trace!("a caller hung up before its look-up was answered");
     }
 }
 
-fn connection(lookup: &LookUp, row: Row) -> Result<Connection, StoreError> {
+fn connection(
+    (server, owner, provider): (ServerId, Subject, ProviderId),
+    row: Row,
+) -> Result<Connection, StoreError> {
     const TABLE: &str = "connections";
     let scopes =
         |text: &str, column| Scopes::new(text.split_ascii_whitespace()).map_err(corrupt(TABLE, column));
     Ok(Connection {
         id: ConnectionId(row.id),
-        server: lookup.server.clone(),
-        owner: lookup.owner.clone(),
-        provider: lookup.provider.clone(),
+        server,
+        owner,
+        provider,
         account: Account { id: row.account_id, label: row.account_label },
         granted: scopes(&row.granted, "granted")?,
         asked: scopes(&row.asked, "asked")?,

@@ -1,6 +1,6 @@
 //! The counters. Each exists at 0 from the start, so that a missing one is a mistake and not a quiet day.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use prometheus_client::{
     encoding::text::encode,
@@ -21,7 +21,8 @@ use crate::{
     store::StoreError,
 };
 
-type Labels<const N: usize> = [(&'static str, String); N];
+/// A value is borrowed wherever it can be, for labels are built anew for each count.
+type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
@@ -220,7 +221,7 @@ impl Metrics {
 
     /// Tells how long the oldest signal waits for an MCP server's webhook, and how many were given up.
     pub fn webhook_backlog(&self, server: &ServerId, age: Duration, dead: i64) {
-        let label = [("server", server.to_string())];
+        let label = [("server", server.to_string().into())];
         let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
         self.0.webhook_age.get_or_create(&label).set(seconds);
         self.0.webhook_dead.get_or_create(&label).set(dead);
@@ -266,7 +267,7 @@ impl Metrics {
 
     /// Tells whether refreshes at a provider are held back.
     pub fn provider_paused(&self, provider: &ProviderId, paused: bool) {
-        let label = [("provider", provider.to_string())];
+        let label = [("provider", provider.to_string().into())];
         self.0.providers_paused.get_or_create(&label).set(i64::from(paused));
     }
 
@@ -308,8 +309,9 @@ impl Metrics {
     /// Counts an answered request.
     pub fn answered(&self, answered: &Answered<'_>) {
         let Answered { listener, route, status, took } = *answered;
-        let (listener, route) = (("listener", listener.to_owned()), ("route", route.to_owned()));
-        let status = ("status", status.to_string());
+        let (listener, route) =
+            (("listener", Cow::Borrowed(listener)), ("route", Cow::Owned(route.to_owned())));
+        let status = ("status", status.to_string().into());
         self.0.http_requests.get_or_create(&[listener.clone(), route.clone(), status]).inc();
         self.0.http_durations.get_or_create(&[listener, route]).observe(took.as_secs_f64());
     }
@@ -335,30 +337,30 @@ fn register(registry: &mut Registry, metric: &Metric, registered: impl Registere
 }
 
 /// A family of one label with its values at 0.
-fn family(registry: &mut Registry, metric: &Metric, values: &[&str]) -> Counters<1> {
+fn family(registry: &mut Registry, metric: &Metric, values: &[&'static str]) -> Counters<1> {
     let family = Counters::<1>::default();
     let label = metric.labels.first().copied().unwrap_or_default();
     for value in values {
-        drop(family.get_or_create(&[(label, (*value).to_owned())]));
+        drop(family.get_or_create(&[(label, Cow::Borrowed(*value))]));
     }
     register(registry, metric, family.clone());
     family
 }
 
-fn count(family: &Counters<1>, label: &'static str, value: &str, number: u64) {
-    family.get_or_create(&[(label, value.to_owned())]).inc_by(number);
+fn count(family: &Counters<1>, label: &'static str, value: &'static str, number: u64) {
+    family.get_or_create(&[(label, value.into())]).inc_by(number);
 }
 
-fn by_provider(provider: &ProviderId, result: &str) -> Labels<2> {
-    [("provider", provider.to_string()), ("result", result.to_owned())]
+fn by_provider(provider: &ProviderId, result: &'static str) -> Labels<2> {
+    [("provider", provider.to_string().into()), ("result", result.into())]
 }
 
 fn by_webhook(server: &ServerId, outcome: Delivered) -> Labels<2> {
-    [("server", server.to_string()), ("outcome", outcome.as_str().to_owned())]
+    [("server", server.to_string().into()), ("outcome", outcome.as_str().into())]
 }
 
 fn by_state(provider: &ProviderId, state: revocation::State) -> Labels<2> {
-    [("provider", provider.to_string()), ("state", state.as_str().to_owned())]
+    [("provider", provider.to_string().into()), ("state", state.as_str().into())]
 }
 
 #[cfg(test)]
