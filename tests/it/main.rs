@@ -11,6 +11,7 @@ mod attacks;
 mod audit;
 mod browser;
 mod canaries;
+mod clients;
 mod contract;
 mod crash;
 mod documents;

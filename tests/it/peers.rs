@@ -5,7 +5,7 @@
 
 mod bearer;
 mod connect;
-mod node;
 mod person;
+pub(crate) mod program;
 mod stand;
 mod webhooks;

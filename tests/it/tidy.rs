@@ -79,7 +79,7 @@ fn files() -> Vec<File> {
             let path: PathBuf = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
-                let built = ["target", "node_modules", ".git"].contains(&&*name);
+                let built = ["target", "node_modules", ".git", "__pycache__", ".venv"].contains(&&*name);
                 if !built {
                     rooms.push(path);
                 }

@@ -3,14 +3,17 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 mod browser;
 mod client;
+mod conformance;
 mod door;
+mod examples;
 // Shared with the tests of the whole.
-#[path = "../../../tests/it/peers/node.rs"]
-mod node;
 mod peers;
 mod played;
+#[path = "../../../tests/it/peers/program.rs"]
+mod program;
 mod replies;
 mod stand;
+mod terminal;
 mod whole;
 
 fn http() -> reqwest::Client {

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::node::Peer;
+use super::program::Peer;
 use crate::{
     browser::driver::PATIENCE,
     engine::{Database, Engine},

@@ -3,7 +3,7 @@
 use consentry::{config::Webhook, secret::Secret};
 use serde_json::{Value, json};
 
-use super::node::Peer;
+use super::program::Peer;
 use crate::{
     engine::{Database, Engine},
     webhooks::receiver::{SECRETS, secret},

@@ -1,7 +1,7 @@
-//! A program of `tests/peers`, run by Node for one test and ended with it. What it says, and what it complains about, is
-//! kept and told when the test fails.
+//! A program by others, or an example of ours in another language, run by Node or Python for one test and ended with it. What it
+//! says, and what it complains about, is kept and told when the test fails.
 //!
-//! What this must never do: be silently left out where Node is missing, or wait without a limit.
+//! What this must never do: be silently left out where Node or Python is missing, or wait without a limit.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -17,10 +17,10 @@ use tokio::{sync::watch, time::timeout};
 /// How long the program may take for anything: far more than it needs on two busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What brings the peers and their Node.
-const NEED: &str = "scripts/need node";
+/// What brings the programs, their packages, and what runs them.
+const NEED: &str = "scripts/need node python";
 
-/// A running program that tells what happens as JSON, one object a line.
+/// A running program that tells what happens, as JSON, one object a line, or in words.
 pub(crate) struct Peer {
     script: &'static str,
     process: Child,
@@ -29,20 +29,22 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts one of the scripts in `tests/peers`, with its one argument.
+    /// Starts one of the scripts in `tests/peers`, `*.mjs` or `*.py`, with its one argument.
     pub(crate) fn start(script: &'static str, argument: &Value) -> Self {
-        let folder = folder();
-        let node = node(&folder);
-        let mut process = Command::new(&node)
-            .arg(script)
-            .arg(argument.to_string())
-            .current_dir(&folder)
+        let mut command = command(script);
+        command.arg(script).arg(argument.to_string()).current_dir(root().join("tests/peers"));
+        Self::run(script, command)
+    }
+
+    /// Starts a program; `script` is what it is called here.
+    pub(crate) fn run(script: &'static str, mut command: Command) -> Self {
+        let mut process = command
             // It ends when this closes, so that not even a test that is killed leaves it behind.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}; run:  {NEED}", node.display()));
+            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}; run:  {NEED}"));
         let (tell, told) = watch::channel(Vec::new());
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         std::thread::spawn(move || {
@@ -66,12 +68,16 @@ impl Peer {
 
     /// Waits until it tells of such an event, and gives the first.
     pub(crate) async fn tells(&self, event: &str) -> Value {
+        self.until(event, |one| (one["event"] == event).then(|| one.clone())).await
+    }
+
+    /// Waits until `read` finds something in what it has told, `what`.
+    pub(crate) async fn until<T>(&self, what: &str, read: impl Fn(&Value) -> Option<T>) -> T {
         let mut told = self.told.clone();
-        let is_told = told.wait_for(|told| told.iter().any(|one| one["event"] == event));
-        match timeout(PATIENCE, is_told).await {
-            Ok(Ok(_)) => self.events(event).swap_remove(0),
-            Ok(Err(_)) => panic!("{} ended and has not told of {event}", self.script),
-            Err(_) => panic!("{} has not told of {event} in time", self.script),
+        match timeout(PATIENCE, told.wait_for(|told| told.iter().any(|one| read(one).is_some()))).await {
+            Ok(Ok(told)) => told.iter().find_map(read).unwrap(),
+            Ok(Err(_)) => panic!("{} ended and has not told of {what}", self.script),
+            Err(_) => panic!("{} has not told of {what} in time", self.script),
         }
     }
 
@@ -104,23 +110,29 @@ impl Drop for Peer {
     }
 }
 
-/// `tests/peers`, from whichever package's tests.
-fn folder() -> PathBuf {
+/// The repository, from whichever package's tests.
+pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = package.ancestors().take(2).map(|root| root.join("tests/peers"));
-    folders.into_iter().find(|folder| folder.join("package.json").exists()).unwrap()
+    let is_root = |folder: &&Path| folder.join("tests/peers/package.json").exists();
+    package.ancestors().take(2).find(is_root).unwrap().to_owned()
 }
 
-/// The Node that scripts/test has found, or the peers' own.
-fn node(folder: &Path) -> PathBuf {
-    let modules = folder.join("node_modules");
-    let own = || {
-        let entries = std::fs::read_dir(&modules).ok()?;
-        let nodes = entries.filter_map(Result::ok).map(|entry| entry.path().join("bin/node"));
-        nodes.into_iter().find(|node| node.exists())
+/// What runs such a script.
+pub(crate) fn command(script: &str) -> Command {
+    let (name, path) = if script.ends_with(".py") {
+        ("CONSENTRY_TEST_PYTHON", Some(root().join("target/python/bin/python")))
+    } else {
+        ("CONSENTRY_TEST_NODE", own_node())
     };
-    #[expect(clippy::disallowed_methods, reason = "scripts/test says here where its Node is")]
-    let told = std::env::var("CONSENTRY_TEST_NODE").ok().map(PathBuf::from);
-    let node = told.or_else(own).filter(|_| modules.join("oidc-provider").exists());
-    node.unwrap_or_else(|| panic!("the peers or their Node are missing; run:  {NEED}"))
+    #[expect(clippy::disallowed_methods, reason = "scripts/test says here where it is")]
+    let told = std::env::var(name).ok().map(PathBuf::from);
+    let found = told.or(path).filter(|path| path.exists());
+    Command::new(found.unwrap_or_else(|| panic!("what runs {script} is missing; run:  {NEED}")))
+}
+
+/// The Node that the peers bring.
+fn own_node() -> Option<PathBuf> {
+    let entries = std::fs::read_dir(root().join("tests/peers/node_modules")).ok()?;
+    let nodes = entries.filter_map(Result::ok).map(|entry| entry.path().join("bin/node"));
+    nodes.into_iter().find(|node| node.exists())
 }
