@@ -55,3 +55,43 @@ pub(crate) fn how(world: &World, console: &Console) -> String {
         codex_login = command("codex mcp login example-files"),
     )
 }
+
+/// How to start one of `examples/` in the place that is left for it, and how to call it; none when there is no such place.
+pub(crate) fn example(world: &World, console: &Console) -> Option<String> {
+    let guest = world.guest.as_ref()?;
+    let (resource, api_key) = (&guest.resource, &guest.api_key);
+    let token = world.guest_token_for("alice").ok().flatten()?;
+    let World { consentry, example_id, example_files, .. } = world;
+    let variables = [
+        ("RESOURCE", resource.as_str()),
+        ("ISSUER", example_id.base_url()),
+        ("CONSENTRY_URL", &consentry.internal_url),
+        ("CONSENTRY_API_KEY", api_key),
+        ("GITHUB_API", example_files.base_url()),
+    ];
+    let exports = variables.map(|(name, value)| format!("  export {name}={value}")).join("\n");
+    let command = |text: &str| console.strong(text);
+    Some(format!(
+        "
+{title}
+
+  In another terminal, in the folder of one of examples/ (its README says how to install what it needs):
+
+{exports}
+
+  then  {typescript}
+  or    {python}
+
+  and in a third, as Alice's MCP client:
+
+  export MCP_TOKEN={token}
+  {client}
+
+  The servers run until Ctrl-C. The token is good for an hour.",
+        title = command("Start an example"),
+        typescript = command("npm start"),
+        python = command(".venv/bin/python -m github_example"),
+        client =
+            command(&format!("cargo run --release -p demo -- client {resource} --tool list_repositories")),
+    ))
+}

@@ -14,6 +14,7 @@ use consentry::{
     config::ConfigError,
     server::{BuildError, Ended},
 };
+use consentry_client::Prefer;
 use consentry_fakes::{AuthorizationServer, Listen, Provider, Refused};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
@@ -31,11 +32,21 @@ pub struct Options {
     pub database: Option<String>,
     /// How long the MCP server lets a call wait for the user.
     pub patience: Duration,
+    /// How the MCP server asks clients of the legacy era.
+    pub prefer: Prefer,
+    /// Where another MCP server will be, which is not started here: one of `examples/`, or the reader's own.
+    pub guest: Option<SocketAddr>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ports: None, database: None, patience: Duration::from_secs(600) }
+        Self {
+            ports: None,
+            database: None,
+            patience: Duration::from_secs(600),
+            prefer: Prefer::default(),
+            guest: None,
+        }
     }
 }
 
@@ -69,8 +80,19 @@ pub struct World {
     pub mcp_server: McpServer,
     /// Consentry.
     pub consentry: Consentry,
+    /// Another MCP server, which somebody else starts.
+    pub guest: Option<Guest>,
     /// Consentry's settings, key and database.
     directory: TempDir,
+}
+
+/// What another MCP server needs to know of itself. Its provider is `github`, played by Example Files.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// Its MCP endpoint: the `aud` of its users' tokens.
+    pub resource: String,
+    /// Its key for Consentry's internal API.
+    pub api_key: String,
 }
 
 /// A running Consentry.
@@ -110,6 +132,9 @@ impl World {
         let bound = bound.map_err(|error| StartError::Port("the MCP server", at(4), error))?;
 
         let secrets = Secrets::new();
+        let guest = options
+            .guest
+            .map(|at| Guest { resource: format!("http://{at}/mcp"), api_key: Secrets::new().api_key });
         let plan = Plan {
             public: at(0),
             internal: at(1),
@@ -118,6 +143,7 @@ impl World {
             example_id: &example_id,
             example_files: &example_files,
             resource: &bound.resource(),
+            guest: guest.as_ref(),
             secrets: &secrets,
         };
         let consentry = plan.start().await?;
@@ -128,9 +154,10 @@ impl World {
             api_key: secrets.api_key,
             files: example_files.base_url().to_owned(),
             patience: options.patience,
+            prefer: options.prefer,
         };
         let mcp_server = bound.serve(settings).map_err(StartError::McpServer)?;
-        Ok(Self { example_id, example_files, mcp_server, consentry, directory })
+        Ok(Self { example_id, example_files, mcp_server, consentry, guest, directory })
     }
 
     /// An access token of `person` for the MCP server, as Example ID gives it to an MCP client that has signed them in.
@@ -141,6 +168,15 @@ impl World {
         self.example_id.access_token_for(person, &self.mcp_server.url())
     }
 
+    /// The same for the other MCP server; none when there is no place for one.
+    ///
+    /// # Errors
+    /// When there is no such person.
+    pub fn guest_token_for(&self, person: &str) -> Result<Option<String>, Refused> {
+        let token = |guest: &Guest| self.example_id.access_token_for(person, &guest.resource);
+        self.guest.as_ref().map(token).transpose()
+    }
+
     /// Where Consentry's settings, key and database are.
     pub fn directory(&self) -> &Path {
         self.directory.path()
@@ -148,7 +184,7 @@ impl World {
 
     /// Stops everybody, and removes the directory.
     pub async fn stop(self) {
-        let Self { mcp_server, mut consentry, example_id, example_files, directory } = self;
+        let Self { mcp_server, mut consentry, example_id, example_files, directory, .. } = self;
         mcp_server.stop().await;
         consentry.stop.cancel();
         let _ = timeout(Duration::from_secs(5), &mut consentry.task).await;

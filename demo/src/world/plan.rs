@@ -13,12 +13,15 @@ use consentry_fakes::{AuthorizationServer, Client, Provider};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Consentry, StartError};
+use super::{Consentry, Guest, StartError};
 
 /// Ids in the settings.
 const SERVER: &str = "files";
 const PROVIDER: &str = "example-files";
 const AUTHORITY: &str = "example-id";
+/// The same of the other MCP server, when there is one.
+const GUEST: &str = "guest";
+const GUEST_PROVIDER: &str = "github";
 
 /// What Consentry shares with the others, one secret with each.
 pub(super) struct Secrets {
@@ -44,6 +47,7 @@ pub(super) struct Plan<'a> {
     pub(super) example_id: &'a AuthorizationServer,
     pub(super) example_files: &'a Provider,
     pub(super) resource: &'a str,
+    pub(super) guest: Option<&'a Guest>,
     pub(super) secrets: &'a Secrets,
 }
 
@@ -81,7 +85,8 @@ impl Plan<'_> {
         let sign_in = format!("{public_url}/sign-in/callback/{AUTHORITY}");
         self.example_id.register(client(&self.secrets.sign_in).redirect_uri(sign_in));
         let callback = format!("{public_url}/callback/{SERVER}/{PROVIDER}");
-        self.example_files.register(client(&self.secrets.files).redirect_uri(callback));
+        let guests = format!("{public_url}/callback/{GUEST}/{GUEST_PROVIDER}");
+        self.example_files.register(client(&self.secrets.files).redirect_uri(callback).redirect_uri(guests));
     }
 
     fn write_key(&self) -> io::Result<()> {
@@ -98,6 +103,7 @@ impl Plan<'_> {
         let database =
             self.database.map_or_else(|| format!("sqlite:{directory}/consentry.db"), str::to_owned);
         let Secrets { sign_in, files, api_key } = secrets;
+        let guest = self.guest.map(|guest| self.guest_settings(guest)).unwrap_or_default();
         format!(
             r#"public_url = "{public_url}"
 
@@ -138,6 +144,32 @@ client_id = "consentry"
 client_secret = {{ value = "{files}" }}
 scopes = ["files.read"]
 scope_words = {{ "files.read" = "See the names of your files" }}
+probe = {{ url = "{provider}/me", id = "id", label = "login" }}
+{guest}"#
+        )
+    }
+
+    /// Another MCP server, and a provider that has GitHub's name and is Example Files.
+    fn guest_settings(&self, Guest { resource, api_key }: &Guest) -> String {
+        let (provider, files) = (self.example_files.base_url(), &self.secrets.files);
+        format!(
+            r#"
+[[mcp_servers]]
+id = "{GUEST}"
+name = "Example MCP server"
+resource = "{resource}"
+authorization_server = "{AUTHORITY}"
+api_keys = [{{ value = "{api_key}" }}]
+providers = ["{GUEST_PROVIDER}"]
+
+[[providers]]
+id = "{GUEST_PROVIDER}"
+name = "GitHub (played by Example Files)"
+issuer = "{provider}"
+client_id = "consentry"
+client_secret = {{ value = "{files}" }}
+scopes = ["files.read"]
+scope_words = {{ "files.read" = "See the names of your repositories" }}
 probe = {{ url = "{provider}/me", id = "id", label = "login" }}
 "#
         )

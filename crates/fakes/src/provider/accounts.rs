@@ -39,6 +39,11 @@ impl Account {
         let files: Vec<Value> = files.map(|(n, name)| json!({ "id": n + 1, "name": name })).collect();
         json!({ "owner": self.login, "files": files })
     }
+
+    pub(super) fn repository_list(&self) -> Value {
+        let named = self.files.iter().map(|name| json!({ "full_name": format!("{}/{name}", self.login) }));
+        named.collect()
+    }
 }
 
 pub(super) fn default_accounts() -> Vec<Account> {

@@ -24,6 +24,11 @@ pub(super) async fn files(State(inner): State<Arc<Inner>>, headers: HeaderMap) -
     answer(&inner, &headers, Some("files.read"), Account::file_list)
 }
 
+/// The same as GitHub would list them, for what is written for GitHub.
+pub(super) async fn repositories(State(inner): State<Arc<Inner>>, headers: HeaderMap) -> Response {
+    answer(&inner, &headers, Some("files.read"), Account::repository_list)
+}
+
 fn answer(inner: &Inner, headers: &HeaderMap, scope: Option<&str>, view: fn(&Account) -> Value) -> Response {
     let Some(token) = bearer(headers) else { return challenge(StatusCode::UNAUTHORIZED, None, "") };
     let Some(access) = inner.core.living(token) else {

@@ -27,6 +27,7 @@ pub(super) fn router(inner: Arc<Inner>) -> Router {
         .route("/me", get(api::me))
         .route("/userinfo", get(api::userinfo).post(api::userinfo))
         .route("/files", get(api::files))
+        .route("/user/repos", get(api::repositories))
         .layer(middleware::from_fn_with_state(core, observed))
         .with_state(inner)
 }
