@@ -3,6 +3,7 @@
 //! What it must never do: ask or open anything when nobody sits there, or let text from elsewhere steer the terminal.
 
 use std::{
+    collections::VecDeque,
     io::{self, IsTerminal, Write},
     process::{Command, Stdio},
     sync::{Arc, Mutex, Once, PoisonError},
@@ -20,6 +21,8 @@ pub struct Console {
     asking: Arc<Mutex<Option<oneshot::Sender<String>>>>,
     style: bool,
     person: bool,
+    /// Answers that are there already, in place of a keyboard.
+    script: Option<Arc<Mutex<VecDeque<String>>>>,
 }
 
 impl Console {
@@ -33,12 +36,25 @@ impl Console {
             asking: Arc::default(),
             style: terminal && !dumb && !plain,
             person: terminal && io::stdin().is_terminal(),
+            script: None,
         }
     }
 
     /// Plain text into `out`, nobody to ask.
     pub fn plain(out: impl Write + Send + 'static) -> Self {
-        Self { out: Arc::new(Mutex::new(out)), asking: Arc::default(), style: false, person: false }
+        Self {
+            out: Arc::new(Mutex::new(out)),
+            asking: Arc::default(),
+            style: false,
+            person: false,
+            script: None,
+        }
+    }
+
+    /// The same with somebody who gives these answers, one after the other, and then none any more. They have no browser.
+    pub fn played(out: impl Write + Send + 'static, answers: &[&str]) -> Self {
+        let answers = answers.iter().map(|&answer| answer.to_owned()).collect();
+        Self { person: true, script: Some(Arc::new(Mutex::new(answers))), ..Self::plain(out) }
     }
 
     /// Whether somebody sits there who can be asked.
@@ -93,8 +109,17 @@ impl Console {
     /// Asks, and gives the answer in lower case; none when nobody is there, the input has ended, or another question
     /// is asked meanwhile.
     pub async fn ask(&self, question: &str) -> Option<String> {
+        self.ask_for_text(question).await.map(|answer| answer.to_lowercase())
+    }
+
+    /// The same, and gives the answer as it was typed.
+    pub async fn ask_for_text(&self, question: &str) -> Option<String> {
         if !self.person {
             return None;
+        }
+        if let Some(script) = &self.script {
+            self.write(&format!("{question}\n"));
+            return script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         }
         let (answered, answer) = oneshot::channel();
         self.asking.lock().unwrap_or_else(PoisonError::into_inner).replace(answered);
@@ -112,7 +137,7 @@ impl Console {
             thread::spawn(move || {
                 for line in io::stdin().lines().map_while(Result::ok) {
                     let open = asking.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    let _ = open.map(|open| open.send(line.trim().to_lowercase()));
+                    let _ = open.map(|open| open.send(line.trim().to_owned()));
                 }
             });
         });
@@ -123,7 +148,7 @@ impl Console {
     /// # Errors
     /// When nobody is there, or the program that opens links cannot be started.
     pub fn open(&self, link: &Link) -> io::Result<()> {
-        if !self.person {
+        if !self.person || self.script.is_some() {
             return Err(io::Error::other("there is no terminal"));
         }
         let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };

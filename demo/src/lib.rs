@@ -16,5 +16,5 @@ mod run;
 mod who;
 mod world;
 
-pub use run::{Demo, run};
-pub use world::{Options, StartError, World};
+pub use run::{Demo, Part, client, run};
+pub use world::{Guest, Options, StartError, World};

@@ -1,30 +1,27 @@
-//! An MCP client in the terminal, for one person: calls a tool, and shows a link when the server asks for something
-//! that has to happen in a browser.
+//! An MCP client in the terminal, for one person and any MCP server: calls a tool, and shows a link or a form when the server
+//! asks for something.
 //!
-//! What it must never do: open a link that the person has not agreed to, or show less than the whole of it.
+//! | here | what |
+//! |---|---|
+//! | `person` | being asked: what is shown, what is opened, what is answered |
+//! | `form` | the questions of a form, and the check of what is typed |
+//!
+//! What it must never do: fetch a link, open one that the person has not agreed to, or show less than the whole of it.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
+mod form;
+mod person;
 
-use consentry_elicitation::{COMPLETE_METHOD, Link};
 use rmcp::{
-    ClientHandler, ErrorData, RoleClient,
+    RoleClient,
     model::{
-        CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ContentBlock,
-        CustomNotification, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
-        Implementation, ProtocolVersion, UrlElicitationCapability,
+        CallToolRequestParams, CallToolResult, ContentBlock, Implementation, JsonObject, ProtocolVersion,
+        Tool,
     },
-    service::{
-        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext,
-        RunningService, ServiceError,
-    },
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError},
     transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
 
-use tokio::sync::Notify;
-
+use self::person::Person;
 use crate::console::{Console, printable};
 
 /// Which revision of the protocol the client speaks.
@@ -45,11 +42,29 @@ impl Era {
             Self::Modern => ProtocolVersion::V_2026_07_28,
         }
     }
+
+    fn of(version: &ProtocolVersion) -> Self {
+        if *version >= ProtocolVersion::V_2026_07_28 { Self::Modern } else { Self::Legacy }
+    }
+
+    /// How a connection begins; without an era the server decides.
+    fn lifecycle(era: Option<Self>) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        match era {
+            Some(Self::Legacy) => ClientLifecycleMode::Initialize,
+            Some(Self::Modern) => ClientLifecycleMode::Discover { preferred_versions },
+            None => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: Some(ProtocolVersion::V_2025_11_25),
+            },
+        }
+    }
 }
 
 /// A client that is connected to an MCP server.
 pub struct McpClient {
     service: RunningService<RoleClient, Person>,
+    era: Era,
 }
 
 /// What a call came to.
@@ -64,44 +79,76 @@ pub enum CallOutcome {
 }
 
 impl McpClient {
-    /// Connects to the server at `url` with an access token for it.
+    /// Connects to the server at `url` with an access token for it, where it wants one; in this era, or in the one that the
+    /// server prefers.
     ///
     /// # Errors
     /// When the server cannot be reached, refuses the token or does not speak the revision.
     pub async fn connect(
         url: &str,
-        token: &str,
-        era: Era,
+        token: Option<&str>,
+        era: Option<Era>,
         console: Console,
     ) -> Result<Self, ClientInitializeError> {
-        let config = StreamableHttpClientTransportConfig::with_uri(url).auth_header(token);
+        let config = StreamableHttpClientTransportConfig::with_uri(url);
+        let config = token.into_iter().fold(config, StreamableHttpClientTransportConfig::auth_header);
         let transport = StreamableHttpClientTransport::from_config(config);
-        let lifecycle = match era {
-            Era::Legacy => ClientLifecycleMode::Initialize,
-            Era::Modern => ClientLifecycleMode::Discover { preferred_versions: vec![era.version()] },
-        };
-        let person =
-            Person { console, era, links: Mutex::default(), declined: Mutex::default(), done: Notify::new() };
-        Ok(Self { service: person.serve_with_lifecycle(transport, lifecycle).await? })
+        let person = Person::new(console, era.unwrap_or(Era::Modern));
+        let service = person.serve_with_lifecycle(transport, Era::lifecycle(era)).await?;
+        let server = service.peer_info();
+        let agreed = server.as_ref().map(|server| Era::of(&server.protocol_version));
+        let called = server.as_ref().and_then(|server| server.server_info.as_ref()).map(name);
+        service.service().knows(called.unwrap_or_else(|| "The server".to_owned()), url);
+        let era = era.or(agreed).unwrap_or_default();
+        Ok(Self { service, era })
     }
 
-    /// Calls a tool without arguments, and again while all that is missing is what the person does in the browser.
+    /// The revision that is spoken.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// What the server calls itself.
+    pub fn server(&self) -> String {
+        self.service.service().server()
+    }
+
+    /// The tools that the server has.
+    ///
+    /// # Errors
+    /// When it does not tell.
+    pub async fn tools(&self) -> Result<Vec<Tool>, ServiceError> {
+        self.service.list_all_tools().await
+    }
+
+    /// Calls a tool, and again while all that is missing is what the person does in the browser.
     ///
     /// # Errors
     /// When the call gets no result.
-    pub async fn call(&self, tool: &'static str) -> Result<CallOutcome, ServiceError> {
+    pub async fn call(&self, tool: &str, arguments: Option<JsonObject>) -> Result<CallOutcome, ServiceError> {
+        let person = self.service.service();
         loop {
-            let result = self.service.call_tool(CallToolRequestParams::new(tool)).await?;
+            let mut wanted = CallToolRequestParams::new(tool.to_owned());
+            wanted.arguments.clone_from(&arguments);
+            let result = match self.service.call_tool(wanted).await {
+                Err(ServiceError::McpError(error)) if self.era == Era::Legacy => {
+                    match person.needs_first(&error).await {
+                        Some(true) => continue,
+                        Some(false) => return Ok(CallOutcome::Declined),
+                        None => return Err(ServiceError::McpError(error)),
+                    }
+                }
+                other => other?,
+            };
             let text = text(&result);
-            let person = self.service.service();
             if !result.is_error.unwrap_or(false) {
                 return Ok(CallOutcome::Done(text));
             }
-            if *person.declined.lock().unwrap_or_else(PoisonError::into_inner) {
+            if person.has_declined() {
                 return Ok(CallOutcome::Declined);
             }
             // A modern server cannot hold a call for as long as a person may need; it then tells the link again.
-            if person.era == Era::Legacy || !person.has_shown_link_in(&text) {
+            if self.era == Era::Legacy || !person.has_shown_link_in(&text) {
                 return Ok(CallOutcome::Failed(text));
             }
         }
@@ -113,109 +160,18 @@ impl McpClient {
     }
 }
 
+fn name(info: &Implementation) -> String {
+    let name = info.title.as_ref().unwrap_or(&info.name);
+    printable(name).replace('\n', " ")
+}
+
 fn text(result: &CallToolResult) -> String {
     let texts = result.content.iter().filter_map(ContentBlock::as_text).map(|block| printable(&block.text));
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The person at the terminal, as the server meets them.
-struct Person {
-    console: Console,
-    era: Era,
-    /// The links that were shown.
-    links: Mutex<HashSet<String>>,
-    declined: Mutex<bool>,
-    /// Something that was asked for is done.
-    done: Notify,
-}
-
-impl Person {
-    fn has_shown_link_in(&self, text: &str) -> bool {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.iter().any(|link| text.contains(link.as_str()))
-    }
-
-    async fn asked(&self, message: &str, link: &Link) -> ElicitationAction {
-        let first = self.links.lock().unwrap_or_else(PoisonError::into_inner).insert(link.text().to_owned());
-        if !first {
-            self.console.say(&self.console.faint("  Still waiting for the same link."));
-            return ElicitationAction::Accept;
-        }
-        self.show(message, link);
-        let question = "  Open it in your browser? [y/N, d declines]";
-        let answer = tokio::select! {
-            answer = self.console.ask(question) => answer,
-            // The person was quicker in the browser.
-            () = self.done.notified() => return ElicitationAction::Accept,
-        };
-        let action = match answer.as_deref() {
-            Some("y" | "yes") => self.open(link),
-            Some("d") => ElicitationAction::Decline,
-            // The person opens it on their own, here or elsewhere.
-            _ => ElicitationAction::Accept,
-        };
-        if action == ElicitationAction::Decline {
-            *self.declined.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        } else {
-            self.console.say("  Waiting for you to finish in the browser ... (Ctrl-C stops everything)");
-        }
-        action
-    }
-
-    fn open(&self, link: &Link) -> ElicitationAction {
-        if let Err(error) = self.console.open(link) {
-            self.console
-                .say(&format!("  No browser could be opened ({error}). Please open the link yourself."));
-        }
-        ElicitationAction::Accept
-    }
-
-    fn show(&self, message: &str, link: &Link) {
-        let indented = |text: &str| text.replace('\n', "\n    ");
-        let console = &self.console;
-        console
-            .say(&format!("  The server asks: {}\n", console.strong(&printable(message).replace('\n', " "))));
-        console.say(&format!("    {}\n", indented(&console.link(link))));
-        console.say(&format!("  It leads to {}.", console.strong(link.host())));
-        for warning in link.warnings() {
-            console.say(&format!("  {}", console.warning(&format!("Careful: {warning}."))));
-        }
-    }
-}
-
-impl ClientHandler for Person {
-    fn get_info(&self) -> ClientConfig {
-        let links_only = ElicitationCapability::new().with_url(UrlElicitationCapability::default());
-        let mut can = ClientCapabilities::default();
-        can.elicitation = Some(links_only);
-        let name = Implementation::new("consentry-demo", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(can, name.with_title("Demo client")).with_protocol_version(self.era.version())
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let ElicitRequestParams::UrlElicitationParams { message, url, .. } = request else {
-            return Err(ErrorData::invalid_params("only URL mode was declared", None));
-        };
-        let link = Link::parse(&url)
-            .map_err(|error| ErrorData::invalid_params(format!("the link is {error}"), None))?;
-        Ok(ElicitResult::new(self.asked(&message, &link).await))
-    }
-
-    async fn on_custom_notification(&self, news: CustomNotification, _: NotificationContext<RoleClient>) {
-        if news.method == COMPLETE_METHOD {
-            let told = self.console.faint(&format!("({COMPLETE_METHOD})"));
-            self.console.say(&format!("\n  The server says that it is done. {told}"));
-            self.done.notify_waiters();
-        }
-    }
-}
-
 impl std::fmt::Debug for McpClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("McpClient").field("era", &self.service.service().era).finish_non_exhaustive()
+        f.debug_struct("McpClient").field("era", &self.era).finish_non_exhaustive()
     }
 }

@@ -24,6 +24,7 @@ use axum::{
     middleware,
     routing::get,
 };
+use consentry_client::Prefer;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
 };
@@ -31,6 +32,7 @@ use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+pub use self::modern::without_elicitation_id;
 use self::{bearer::Bearer, connect::Connect, files::Files, gate::Gate};
 
 /// The name that people see.
@@ -51,6 +53,8 @@ pub struct Settings {
     pub files: String,
     /// How long a call waits for the user.
     pub patience: Duration,
+    /// Whether clients of the legacy era are asked within the call, or by error `-32042`.
+    pub prefer: Prefer,
 }
 
 /// A port that is taken: the address is known before the server runs.
@@ -146,7 +150,7 @@ fn router(
         .with_allowed_origins(LOCAL_PAGES.map(|page| format!("{page}:*")))
         .with_cancellation_token(stop.clone());
     let files = move || {
-        let connect = Connect::new(consentry.clone(), settings.patience);
+        let connect = Connect::new(consentry.clone(), settings.patience, settings.prefer);
         Ok(Files { connect, http: http.clone(), api: settings.files.clone() })
     };
     Ok(Router::new()

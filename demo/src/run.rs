@@ -1,7 +1,9 @@
 //! What the command does: starts the world, says who is where, and either plays alice's MCP client or leaves the
 //! servers to others.
 
-use std::{io, process::ExitCode, time::Duration};
+pub mod client;
+
+use std::{io, net::Ipv4Addr, process::ExitCode, time::Duration};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -25,23 +27,36 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// Consentry, an authorization server, a third party, an MCP server and an MCP client, in one command.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(name = "demo", version)]
+#[command(name = "demo", version, args_conflicts_with_subcommands = true)]
 pub struct Demo {
+    /// Something else than the whole
+    #[command(subcommand)]
+    pub part: Option<Part>,
     /// Start the servers only, and say how to connect another MCP client
     #[arg(long)]
     pub no_client: bool,
     /// The protocol revision that the client in the terminal speaks: 2025-11-25 or 2026-07-28
-    #[arg(long, value_enum, default_value_t, conflicts_with = "no_client")]
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["no_client", "example"])]
     pub era: Era,
     /// Take five ports in a row from this one on, instead of free ones
     #[arg(long, value_name = "FIRST", value_parser = clap::value_parser!(u16).range(1..=65_531))]
     pub ports: Option<u16>,
+    /// Leave room for one of `examples/` at 127.0.0.1:PORT, and say how to start it and call it
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub example: Option<u16>,
     /// How many minutes to wait for you in the browser
     #[arg(long, value_name = "MINUTES", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=25))]
     pub wait: u64,
     /// What is logged to standard error, such as `consentry=info`; by default errors, without those of a client that left
     #[arg(long, value_name = "FILTER", default_value = "error,rmcp=off")]
     pub log: String,
+}
+
+/// A part of the demo on its own.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Part {
+    /// Only the MCP client in the terminal, for any MCP server
+    Client(client::Call),
 }
 
 impl Demo {
@@ -54,8 +69,15 @@ impl Demo {
 /// others.
 pub async fn run(demo: Demo, console: Console) -> ExitCode {
     let Ok(mut interrupted) = Interrupted::listen() else { return ExitCode::FAILURE };
+    if let Some(Part::Client(call)) = &demo.part {
+        return tokio::select! {
+            ended = client::call(call, &console) => ended,
+            () = interrupted.wait() => ExitCode::FAILURE,
+        };
+    }
     let patience = demo.patience() + GRACE;
-    let options = Options { ports: demo.ports, patience, ..Options::default() };
+    let guest = demo.example.map(|port| (Ipv4Addr::LOCALHOST, port).into());
+    let options = Options { ports: demo.ports, patience, guest, ..Options::default() };
     let started = tokio::select! {
         started = World::start(options) => started,
         () = interrupted.wait() => return ExitCode::FAILURE,
@@ -69,8 +91,9 @@ pub async fn run(demo: Demo, console: Console) -> ExitCode {
         }
     };
     console.say(&who::who(&world, &console));
-    let ended = if demo.no_client {
-        console.say(&who::how(&world, &console));
+    let ended = if demo.no_client || demo.example.is_some() {
+        let how = who::example(&world, &console).unwrap_or_else(|| who::how(&world, &console));
+        console.say(&how);
         interrupted.wait().await;
         // The servers were there for others; being told to stop is their ordinary end.
         ExitCode::SUCCESS
@@ -98,7 +121,7 @@ async fn play(demo: &Demo, world: &World, console: &Console, interrupted: &mut I
     };
     console.say(&format!("\n  Calling {} ...\n", console.strong(TOOL)));
     let ended = tokio::select! {
-        called = timeout(demo.patience(), client.call(TOOL)) => match called {
+        called = timeout(demo.patience(), client.call(TOOL, None)) => match called {
             Ok(Ok(outcome)) => tell(outcome, &client, console).await,
             Ok(Err(error)) => {
                 console.say(&format!("  {} {error}", console.warning("The call got no result:")));
@@ -151,20 +174,32 @@ async fn connect(
     console: &Console,
 ) -> Result<McpClient, Box<dyn std::error::Error>> {
     let token = world.token_for(PERSON).map_err(|refused| refused.to_string())?;
-    Ok(McpClient::connect(&world.mcp_server.url(), &token, era, console.clone()).await?)
+    Ok(McpClient::connect(&world.mcp_server.url(), Some(&token), Some(era), console.clone()).await?)
 }
 
 async fn tell(outcome: CallOutcome, client: &McpClient, console: &Console) -> ExitCode {
-    let indented = |text: &str| format!("    {}", text.replace('\n', "\n    "));
     match &outcome {
         CallOutcome::Done(text) => {
-            console.say(&format!("\n  {}\n\n{}", console.good("The tool's result"), indented(text)));
-            if client.call(TOOL).await.is_ok_and(|again| again == outcome) {
+            say_result(text, console);
+            if client.call(TOOL, None).await.is_ok_and(|again| again == outcome) {
                 let again = "Called once more: the same result, at once and without a question.";
                 console.say(&console.faint(&format!("\n  {again}")));
             }
             return ExitCode::SUCCESS;
         }
+        other => say_without(other, console),
+    }
+    ExitCode::FAILURE
+}
+
+fn say_result(text: &str, console: &Console) {
+    console.say(&format!("\n  {}\n\n{}", console.good("The tool's result"), indented(text)));
+}
+
+/// What is said of a call that gave no result.
+fn say_without(outcome: &CallOutcome, console: &Console) {
+    match outcome {
+        CallOutcome::Done(text) => say_result(text, console),
         CallOutcome::Declined => {
             console.say("\n  You declined, so nothing was connected and there is no result.");
         }
@@ -173,7 +208,10 @@ async fn tell(outcome: CallOutcome, client: &McpClient, console: &Console) -> Ex
             console.say(&format!("\n  {title}\n\n{}", indented(text)));
         }
     }
-    ExitCode::FAILURE
+}
+
+fn indented(text: &str) -> String {
+    format!("    {}", text.replace('\n', "\n    "))
 }
 
 /// Ctrl-C, or a supervisor's request to stop.

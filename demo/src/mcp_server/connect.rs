@@ -14,7 +14,7 @@ use std::{
 };
 
 use axum::http::request::Parts;
-use consentry_client::{Action, Body, Client, Grant, McpClient, Resolution, Resolve};
+use consentry_client::{Action, Body, Client, Grant, McpClient, Prefer, Resolution, Resolve};
 use consentry_elicitation::ElicitRequestParams;
 use rmcp::{
     RoleServer,
@@ -38,6 +38,7 @@ pub(super) struct Connect {
     consentry: Client,
     /// How long a call waits for the user.
     patience: Duration,
+    prefer: Prefer,
     /// Names this session to Consentry. Not the session id, which is a secret between client and server.
     session: String,
     /// Elicitations whose completion this session has been told.
@@ -61,17 +62,17 @@ pub(super) struct Retry {
 }
 
 impl Connect {
-    pub(super) fn new(consentry: Client, patience: Duration) -> Self {
+    pub(super) fn new(consentry: Client, patience: Duration, prefer: Prefer) -> Self {
         #[expect(clippy::disallowed_methods, reason = "this server has no generator of its own")]
         let session = uuid::Uuid::new_v4().to_string();
-        Self { consentry, patience, session, told: Arc::default() }
+        Self { consentry, patience, prefer, session, told: Arc::default() }
     }
 
     /// The credential of the user behind `call`, or what to answer instead.
     pub(super) async fn account(&self, call: &Call, need: Need<'_>, retry: Retry) -> Result<Grant, Instead> {
         let wanted = self.wanted(call, &need)?;
         let first = match retry.state {
-            Some(state) => wanted.clone().retry(state, json(&retry.responses), HOLD_RETRY_S),
+            Some(state) => wanted.clone().retry(state, json(&retry.responses), self.hold()),
             None => wanted.clone(),
         };
         let needed = match self.consentry.resolve(&first).await.map_err(|error| failed(&error))? {
@@ -105,6 +106,11 @@ impl Connect {
         }
     }
 
+    /// How long Consentry holds a call that is repeated, in seconds.
+    fn hold(&self) -> u8 {
+        u8::try_from(self.patience.as_secs()).map_or(HOLD_RETRY_S, |patience| patience.min(HOLD_RETRY_S))
+    }
+
     fn wanted(&self, call: &Call, need: &Need<'_>) -> Result<Resolve, Instead> {
         let request = call.extensions.get::<Parts>();
         let user = request.and_then(|request| request.extensions.get::<User>());
@@ -115,6 +121,7 @@ impl Connect {
         let reference = if modern { &user.client } else { &self.session };
         let mut client =
             McpClient::new(version.as_str(), "tools/call").target(need.tool).reference(reference);
+        client = client.prefer(self.prefer);
         // The declared capability decides what the client may be sent, so it is passed on as it is.
         if let Some(declared) = call.client_capabilities().and_then(|all| json(&all.elicitation)) {
             client = client.elicitation(declared);

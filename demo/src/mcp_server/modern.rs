@@ -14,7 +14,8 @@ const FIRST_MODERN: &[u8] = b"2026-07-28";
 /// With the comma behind or before it. Cannot stand in a JSON string, where the quotes would be escaped.
 const EMPTY_ID: [&[u8]; 2] = [br#""elicitationId":"","#, br#","elicitationId":"""#];
 
-pub(super) async fn without_elicitation_id(request: Request, next: Next) -> Response {
+/// Takes the empty member out of answers of the modern era.
+pub async fn without_elicitation_id(request: Request, next: Next) -> Response {
     // Versions are dates, so that their order is the text's.
     let modern = request.headers().get("mcp-protocol-version").is_some_and(|v| v.as_bytes() >= FIRST_MODERN);
     let response = next.run(request).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use consentry_client::Prefer;
 use consentry_fakes::{AuthorizationServer, Forge, Listen};
 use demo::mcp_server::{Bound, McpServer, Settings};
 
@@ -30,6 +31,7 @@ impl Stand {
             api_key: "the API key".to_owned(),
             files: consentry.url.clone(),
             patience,
+            prefer: Prefer::default(),
         };
         Self { id, consentry, server: bound.serve(settings).unwrap() }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 use consentry_elicitation::Link;
 use demo::console::Console;
-use demo::{Demo, Options, World};
+use demo::{Demo, Options, Part, World};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use crate::http;
 
 /// What the demo has printed so far.
 #[derive(Clone)]
-struct Screen(Arc<watch::Sender<String>>);
+pub(crate) struct Screen(Arc<watch::Sender<String>>);
 
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -33,17 +33,21 @@ impl Write for Screen {
 }
 
 impl Screen {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(watch::Sender::default()))
     }
 
-    async fn shows(&self, what: &str) -> String {
+    pub(crate) fn text(&self) -> String {
+        self.0.borrow().clone()
+    }
+
+    pub(crate) async fn shows(&self, what: &str) -> String {
         let mut screen = self.0.subscribe();
         let shown = timeout(Duration::from_secs(60), screen.wait_for(|text| text.contains(what))).await;
         shown.unwrap_or_else(|_| panic!("not shown: {}", *self.0.borrow())).unwrap().clone()
     }
 
-    async fn link(&self) -> String {
+    pub(crate) async fn link(&self) -> String {
         let text = self.shows("Waiting for you").await;
         let line = text.lines().map(str::trim).find(|line| line.contains("/connect?elicitationId=")).unwrap();
         assert_eq!(Link::parse(line).unwrap().host(), "localhost");
@@ -55,6 +59,19 @@ impl Screen {
 fn run(arguments: &[&str], screen: &Screen) -> impl Future<Output = ExitCode> + use<> {
     let demo = Demo::parse_from([&["demo"], arguments].concat());
     demo::run(demo, Console::plain(screen.clone()))
+}
+
+/// `demo client URL ...` with this token, and somebody at the terminal who types these answers.
+pub(crate) fn terminal(
+    arguments: &[&str],
+    token: String,
+    answers: &[&str],
+    screen: &Screen,
+) -> impl Future<Output = ExitCode> + use<> {
+    let mut demo = Demo::parse_from([&["demo", "client"], arguments].concat());
+    let Some(Part::Client(call)) = &mut demo.part else { panic!("the client alone") };
+    call.token = Some(token);
+    demo::run(demo, Console::played(screen.clone(), answers))
 }
 
 /// Signs in, agrees, and allows access.
