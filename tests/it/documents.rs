@@ -92,7 +92,8 @@ fn documents() -> Vec<PathBuf> {
             is_text.then(|| path.strip_prefix(root()).unwrap().to_owned())
         })
     };
-    of(".").chain(of("docs")).collect()
+    let others = ["clients/typescript", "clients/python", "examples/typescript", "examples/python"];
+    of(".").chain(of("docs")).chain(others.into_iter().flat_map(of)).collect()
 }
 
 /// A table's last column under "tested by" or "tests" names tests, by a part of their path and name.
