@@ -7,6 +7,7 @@ mod conformance;
 mod door;
 mod examples;
 // Shared with the tests of the whole.
+mod inspector;
 mod peers;
 mod played;
 #[path = "../../../tests/it/peers/program.rs"]
