@@ -21,8 +21,15 @@ pub struct Console {
     asking: Arc<Mutex<Option<oneshot::Sender<String>>>>,
     style: bool,
     person: bool,
-    /// Answers that are there already, in place of a keyboard.
-    script: Option<Arc<Mutex<VecDeque<String>>>>,
+    /// In place of a keyboard and a browser.
+    played: Option<Arc<Mutex<Played>>>,
+}
+
+/// Answers that are there already, and the links that were opened.
+#[derive(Default)]
+struct Played {
+    answers: VecDeque<String>,
+    opened: Vec<String>,
 }
 
 impl Console {
@@ -36,7 +43,7 @@ impl Console {
             asking: Arc::default(),
             style: terminal && !dumb && !plain,
             person: terminal && io::stdin().is_terminal(),
-            script: None,
+            played: None,
         }
     }
 
@@ -47,14 +54,22 @@ impl Console {
             asking: Arc::default(),
             style: false,
             person: false,
-            script: None,
+            played: None,
         }
     }
 
-    /// The same with somebody who gives these answers, one after the other, and then none any more. They have no browser.
+    /// The same with somebody who gives these answers, one after the other, and then none any more. Their browser only
+    /// notes what it is told to open.
     pub fn played(out: impl Write + Send + 'static, answers: &[&str]) -> Self {
         let answers = answers.iter().map(|&answer| answer.to_owned()).collect();
-        Self { person: true, script: Some(Arc::new(Mutex::new(answers))), ..Self::plain(out) }
+        let played = Arc::new(Mutex::new(Played { answers, opened: Vec::new() }));
+        Self { person: true, played: Some(played), ..Self::plain(out) }
+    }
+
+    /// The links that the played browser was told to open.
+    pub fn opened(&self) -> Vec<String> {
+        let played = self.played.as_ref().map(|played| played.lock().unwrap_or_else(PoisonError::into_inner));
+        played.map(|played| played.opened.clone()).unwrap_or_default()
     }
 
     /// Whether somebody sits there who can be asked.
@@ -117,9 +132,9 @@ impl Console {
         if !self.person {
             return None;
         }
-        if let Some(script) = &self.script {
+        if let Some(played) = &self.played {
             self.write(&format!("{question}\n"));
-            return script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            return played.lock().unwrap_or_else(PoisonError::into_inner).answers.pop_front();
         }
         let (answered, answer) = oneshot::channel();
         self.asking.lock().unwrap_or_else(PoisonError::into_inner).replace(answered);
@@ -148,8 +163,12 @@ impl Console {
     /// # Errors
     /// When nobody is there, or the program that opens links cannot be started.
     pub fn open(&self, link: &Link) -> io::Result<()> {
-        if !self.person || self.script.is_some() {
+        if !self.person {
             return Err(io::Error::other("there is no terminal"));
+        }
+        if let Some(played) = &self.played {
+            played.lock().unwrap_or_else(PoisonError::into_inner).opened.push(link.text().to_owned());
+            return Ok(());
         }
         let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
         let mut command = Command::new(opener);

@@ -13,7 +13,7 @@ use consentry::{
 };
 
 const WITH_SETTINGS: [&str; 2] = ["README.md", "docs/getting-started.md"];
-const NAMING_TESTS: [&str; 2] = ["README.md", "SECURITY.md"];
+const NAMING_TESTS: [&str; 3] = ["README.md", "SECURITY.md", "docs/protocol.md"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
