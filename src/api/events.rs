@@ -142,8 +142,8 @@ impl Reader {
     async fn next(&mut self) -> Option<Bytes> {
         let feed = self.feed.as_mut()?;
         if !std::mem::replace(&mut self.begun, true) {
-            // Something to read at once, so that the reader knows that it is connected.
-            return Some(Bytes::from_static(b": connected\n\n"));
+            // Something to read at once: it is connected, and this is where to go on, should it break off before an event.
+            return Some(format!(": connected\nid: {}\n\n", feed.after()).into());
         }
         match feed.next().await {
             Ok(Told::Signal(signal)) => Some(frame(&Event::from(&*signal))),

@@ -58,6 +58,11 @@ impl Feed {
         })
     }
 
+    /// The number of the last signal that was told, or the one that the feed began behind.
+    pub fn after(&self) -> i64 {
+        self.after
+    }
+
     /// Waits for the next thing to tell. Dropping the future loses nothing.
     ///
     /// # Errors

@@ -22,6 +22,14 @@ pub struct Subject {
     pub sub: String,
 }
 
+impl Subject {
+    /// Whom this issuer calls so.
+    #[must_use]
+    pub fn of(issuer: impl Into<String>, sub: impl Into<String>) -> Self {
+        Self { issuer: Some(issuer.into()), sub: sub.into() }
+    }
+}
+
 /// The account at the third party.
 ///
 /// ```

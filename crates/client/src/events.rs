@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use crate::sse::Reader;
+use crate::sse::{Message, Reader};
 use crate::transport::{Transport, accepted, pause};
 use crate::{Error, Subject};
 
@@ -155,6 +155,8 @@ pub struct Events {
     transport: Arc<Transport>,
     last_event_id: Option<String>,
     open: Option<(Response, Reader)>,
+    /// Read while opening, and not told yet.
+    early: Option<Message>,
     failures: u32,
     retry: Option<Duration>,
 }
@@ -167,10 +169,11 @@ impl fmt::Debug for Events {
 
 impl Events {
     pub(crate) fn new(transport: Arc<Transport>, last_event_id: Option<String>) -> Self {
-        Self { transport, last_event_id, open: None, failures: 0, retry: None }
+        Self { transport, last_event_id, open: None, early: None, failures: 0, retry: None }
     }
 
-    /// The id of the last signal that [`next`](Self::next) returned: a later stream can go on behind it.
+    /// The id of the last signal that [`next`](Self::next) returned, or before the first one the place where the stream
+    /// began: a later stream can go on behind it.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_event_id.as_deref()
@@ -185,27 +188,76 @@ impl Events {
     /// that cannot be read (which the next call passes over) or is longer than 256 KiB (which it does not).
     pub async fn next(&mut self) -> Result<Event, Error> {
         loop {
-            let Some((response, reader)) = &mut self.open else {
-                self.connect().await?;
-                continue;
-            };
-            match reader.next() {
-                Ok(Some(message)) => {
-                    self.last_event_id = message.id.or(self.last_event_id.take());
-                    return serde_json::from_str(&message.data).map_err(|_| Error::Unreadable("a signal"));
+            if let Some(message) = self.early.take() {
+                return self.told(&message);
+            }
+            match self.read().await? {
+                Some(message) => return self.told(&message),
+                None => continue,
+            }
+        }
+    }
+
+    /// Connects, unless it is connected: what happens when this has returned is told by [`next`](Self::next), through
+    /// every interruption. Without it the stream begins with the first call of `next`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next).
+    pub async fn open(&mut self) -> Result<(), Error> {
+        loop {
+            if self.early.is_some() || self.open.as_ref().is_some_and(|(_, reader)| reader.begun) {
+                return Ok(());
+            }
+            self.early = self.read().await?;
+        }
+    }
+
+    fn told(&mut self, message: &Message) -> Result<Event, Error> {
+        if message.id.is_some() {
+            self.last_event_id.clone_from(&message.id);
+        }
+        serde_json::from_str(&message.data).map_err(|_| Error::Unreadable("a signal"))
+    }
+
+    /// One step: connects, or takes what has come, or waits for more.
+    async fn read(&mut self) -> Result<Option<Message>, Error> {
+        if self.open.is_none() {
+            self.connect().await?;
+            return Ok(None);
+        }
+        if let Some(message) = self.parse()? {
+            return Ok(Some(message));
+        }
+        let Some((response, reader)) = &mut self.open else { return Ok(None) };
+        match tokio::time::timeout(SILENCE, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => {
+                // Not zero: a server that closes at once must not make a hot loop.
+                self.failures = 1;
+                reader.push(&bytes);
+                self.parse()
+            }
+            _ => {
+                self.broken();
+                Ok(None)
+            }
+        }
+    }
+
+    /// The next whole event of what has come. Notes where the stream stands, although no signal may have come yet.
+    fn parse(&mut self) -> Result<Option<Message>, Error> {
+        let Some((_, reader)) = &mut self.open else { return Ok(None) };
+        match reader.next() {
+            Ok(None) => {
+                if reader.last_id.is_some() {
+                    self.last_event_id.clone_from(&reader.last_id);
                 }
-                Ok(None) => match tokio::time::timeout(SILENCE, response.chunk()).await {
-                    Ok(Ok(Some(bytes))) => {
-                        // Not zero: a server that closes at once must not make a hot loop.
-                        self.failures = 1;
-                        reader.push(&bytes);
-                    }
-                    _ => self.broken(),
-                },
-                Err(error) => {
-                    self.broken();
-                    return Err(error);
-                }
+                Ok(None)
+            }
+            Ok(message) => Ok(message),
+            Err(error) => {
+                self.broken();
+                Err(error)
             }
         }
     }

@@ -200,6 +200,19 @@ impl Resolve {
         Self::needing(Needed::Several { requests: needs.into_iter().collect() }, user)
     }
 
+    /// Whichever of the two it is: one need is asked for as one, more as several.
+    #[must_use]
+    pub fn of(needs: impl IntoIterator<Item = Need>, user: User) -> Self {
+        let mut needs: Vec<Need> = needs.into_iter().collect();
+        match needs.pop() {
+            Some(need) if needs.is_empty() => Self::needing(Needed::One(need), user),
+            last => {
+                needs.extend(last);
+                Self::several(needs, user)
+            }
+        }
+    }
+
     fn needing(needed: Needed, user: User) -> Self {
         let (subject, subject_token) = match user {
             User::Subject(subject) => (Some(subject), None),

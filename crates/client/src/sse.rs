@@ -20,6 +20,10 @@ pub(crate) struct Reader {
     waiting: Vec<u8>,
     id: Option<String>,
     data: Option<String>,
+    /// The last event id of the standard: where a later stream goes on. An event without data sets it as well.
+    pub(crate) last_id: Option<String>,
+    /// Whether a whole event was read, even one without data.
+    pub(crate) begun: bool,
     /// The pause before connecting again that the server asked for.
     pub(crate) retry: Option<Duration>,
     not_first: bool,
@@ -34,6 +38,8 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<Message>, Error> {
         while let Some(line) = self.line() {
             if line.is_empty() {
+                self.begun = true;
+                self.last_id.clone_from(&self.id);
                 if let Some(data) = self.data.take() {
                     return Ok(Some(Message { id: self.id.clone(), data }));
                 }
@@ -125,6 +131,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn an_event_without_data_says_where_to_go_on_and_is_none() {
+        let mut reader = Reader::default();
+        reader.push(b": connected\nid: 41\n");
+        assert_eq!(reader.next().unwrap(), None);
+        assert!(!reader.begun && reader.last_id.is_none());
+        reader.push(b"\n");
+        assert_eq!(reader.next().unwrap(), None);
+        assert!(reader.begun);
+        assert_eq!(reader.last_id.as_deref(), Some("41"));
     }
 
     #[test]

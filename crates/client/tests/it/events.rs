@@ -92,3 +92,52 @@ async fn a_refusal_is_told_and_not_repeated() {
     assert!(matches!(events.next().await, Err(Error::Unreadable(_))));
     assert_eq!(server.asked().len(), 2);
 }
+
+/// A stream that has told nothing yet is taken up where it began, not where it is by then.
+#[tokio::test]
+async fn a_stream_that_breaks_off_before_its_first_signal_loses_none() {
+    let begun = ": connected\nid: 41\n\n";
+    let answers = [stream(&[begun], false), stream(&[begun, &signal(42)], true)];
+    let (server, base) = Server::playing(answers).await;
+    let mut events = client(&base).events(None);
+    events.open().await.unwrap();
+    assert_eq!(server.asked().len(), 1);
+    assert_eq!(sequences(&mut events, 1).await, [42]);
+    let asked = server.asked();
+    assert!(asked[0].headers.get("last-event-id").is_none());
+    assert_eq!(asked[1].headers["last-event-id"], "41");
+}
+
+/// What comes with the beginning is not lost by opening, and a server that does not say where it stands serves as well.
+#[tokio::test]
+async fn opening_waits_for_the_beginning_and_takes_nothing_away() {
+    let both = format!(": connected\n\n{}", signal(1));
+    let (_, base) =
+        Server::playing([problem(503, "unavailable", None), stream(&[&both, &signal(2)], true)]).await;
+    let mut events = client(&base).events(None);
+    events.open().await.unwrap();
+    events.open().await.unwrap();
+    assert_eq!(sequences(&mut events, 2).await, [1, 2]);
+
+    let (_, base) = Server::playing([problem(401, "unauthorized", None)]).await;
+    assert_eq!(client(&base).events(None).open().await.unwrap_err().code(), Some("unauthorized"));
+}
+
+/// A connection on which nothing comes, not even a heartbeat, is given up, and taken up anew behind the last signal.
+#[tokio::test]
+async fn a_silent_stream_is_taken_for_dead() {
+    let (server, base) = Server::playing([stream(&[&signal(1)], true), stream(&[&signal(2)], true)]).await;
+    let mut events = client(&base).events(None);
+    assert_eq!(sequences(&mut events, 1).await, [1]);
+    let mut next = std::pin::pin!(events.next());
+    tokio::select! {
+        biased;
+        _ = &mut next => panic!("there is nothing yet"),
+        () = tokio::task::yield_now() => {}
+    }
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(51)).await;
+    tokio::time::resume();
+    assert_eq!(next.await.unwrap().data.sequence, 2);
+    assert_eq!(server.asked()[1].headers["last-event-id"], "1");
+}

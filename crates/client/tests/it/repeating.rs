@@ -78,3 +78,42 @@ async fn a_silent_server_is_not_waited_for_longer_than_told() {
     let error = client.providers().await.unwrap_err();
     assert!(matches!(&error, Error::Transport(error) if error.is_timeout()), "{error:?}");
 }
+
+/// What was never sent is sent again, also a change: the server was not there yet.
+#[tokio::test]
+async fn a_connection_that_was_never_made_is_tried_again() {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let base = format!("http://{}", socket.local_addr().unwrap());
+    let client = Client::builder(base, "k").backoff(Duration::from_millis(300)).build().unwrap();
+    let (body, wanted) = (json!({ "code": "later", "status": 403 }), wanted());
+    let server = async {
+        // Refused until here: nobody listens on a socket that is only bound.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let router = axum::Router::new().fallback(move || async { answer(403, &body) });
+        axum::serve(socket.listen(8).unwrap(), router).await.unwrap();
+    };
+    let refused = tokio::select! {
+        refused = client.resolve(&wanted) => refused.unwrap_err(),
+        () = server => unreachable!(),
+    };
+    assert_eq!(refused.code(), Some("later"));
+}
+
+/// A wait is the server's to take; the limit comes on top of it.
+#[tokio::test]
+async fn a_wait_that_was_asked_for_is_not_cut_short() {
+    let shown = json!({ "id": "e-1", "url": "http://localhost/", "state": "completed", "expires_at": "2026-11-29T12:00:00Z" });
+    let slow = axum::Router::new().fallback(move || async {
+        let _ = tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>()).await;
+        answer(200, &shown)
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, slow).await.unwrap() });
+    let client = Client::builder(base, "k").timeout(Duration::from_millis(100)).attempts(1).build().unwrap();
+    assert!(client.elicitation("e-1", 0).await.is_err());
+    assert!(client.elicitation("e-1", 2).await.unwrap().state.is_final());
+}
