@@ -1,7 +1,7 @@
 //! Who is at the browser, and who is behind an access token: both as an authorization server of the settings says,
 //! and both as `(iss, sub)`, so that they can be compared.
 //!
-//! `discovery` and `jwks` read what a server publishes, `jws` and `claims` read tokens, `sign_in` and `access_token`
+//! `discovery` reads what a server publishes, `claims` reads tokens (with `crates/jwt`), `sign_in` and `access_token`
 //! decide. Nothing is believed before its signature, its issuer, its audience and its time are checked, each by us and
 //! by our clock. What it must never do: fall back to an e-mail address (R22); print what a peer sent.
 
@@ -11,8 +11,6 @@ mod discovery;
 mod error;
 mod fetch;
 mod id_token;
-mod jwks;
-mod jws;
 mod pending;
 mod remote;
 mod response;
@@ -25,15 +23,13 @@ use std::{
     time::Duration,
 };
 
+use consentry_jwt::{Algorithm, Jws, KeySet, Refused};
 use http::StatusCode;
-use jsonwebtoken::Algorithm;
 use serde_json::{Map, Value};
 use url::Url;
 
 use self::{
     access_token::Introspected,
-    jwks::KeySet,
-    jws::Jws,
     remote::{Life, Remote},
 };
 pub use self::{
@@ -91,7 +87,11 @@ impl Identity {
         public_url: PublicUrl,
     ) -> Self {
         let peers = authorization_servers.into_iter().map(|settings| Peer {
-            algorithms: settings.algorithms.iter().filter_map(|name| jws::algorithm(name)).collect(),
+            algorithms: settings
+                .algorithms
+                .iter()
+                .filter_map(|name| consentry_jwt::algorithm(name))
+                .collect(),
             metadata: Remote::new(METADATA_LIFE, clock.clone()),
             keys: Mutex::new(None),
             introspected: Introspected::default(),
@@ -113,7 +113,7 @@ impl Identity {
 
     /// Whether signatures of this name are verified here at all, for the settings' check (R17).
     pub fn knows_algorithm(name: &str) -> bool {
-        jws::algorithm(name).is_some()
+        consentry_jwt::algorithm(name).is_some()
     }
 
     /// Asks the server of this id for its metadata and its keys, for start-up and `doctor`.
@@ -215,7 +215,7 @@ impl Identity {
         let keys = self.keys(peer, &metadata);
         let known = keys.get(self.fetch_keys(&metadata)).await?;
         match jws.verify(&known) {
-            Err(TokenRefusal::Signature) => {}
+            Err(Refused::Signature) => {}
             decided => return Ok(decided?),
         }
         match keys.forced(self.fetch_keys(&metadata)).await {

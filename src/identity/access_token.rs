@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
+use consentry_jwt::Jws;
 use serde_json::{Map, Value};
 
-use super::{TokenRefusal, claims::Claims, jws::Jws};
+use super::{TokenRefusal, claims::Claims};
 use crate::{clock::Millis, config::AuthorizationServer, secret::Hash, subject::Subject};
 
 /// How long the issuer's yes is believed.

@@ -7,90 +7,53 @@ use serde_json::{Map, Value};
 use super::TokenRefusal;
 use crate::{clock::Millis, subject::Subject};
 
-/// The last second of the year 9999. What lies behind it is no time.
-const LAST_SECOND: i64 = 253_402_300_799;
 const LABEL_CHARACTERS_MAX: usize = 64;
 
 /// The claims of a token whose signature holds.
-pub(super) struct Claims(Map<String, Value>);
+pub(super) struct Claims(consentry_jwt::Claims);
 
 impl Claims {
     pub(super) fn new(claims: Map<String, Value>) -> Self {
-        Self(claims)
+        Self(consentry_jwt::Claims::new(claims))
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.0.has(name)
     }
 
     /// A string; another type is an error, absence is not.
     pub(super) fn text(&self, name: &str) -> Result<Option<&str>, TokenRefusal> {
-        match self.0.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(TokenRefusal::Malformed),
-        }
+        Ok(self.0.text(name)?)
     }
 
-    /// `aud`: one string or several (RFC 7519, section 4.1.3); empty when there is none.
+    /// `aud`; empty when there is none.
     pub(super) fn audiences(&self) -> Result<Vec<&str>, TokenRefusal> {
-        match self.0.get("aud") {
-            None => Ok(Vec::new()),
-            Some(Value::String(one)) => Ok(vec![one]),
-            Some(Value::Array(several)) => {
-                several.iter().map(|one| one.as_str().ok_or(TokenRefusal::Malformed)).collect()
-            }
-            Some(_) => Err(TokenRefusal::Malformed),
-        }
+        Ok(self.0.audiences()?)
     }
 
-    /// A NumericDate (RFC 7519, section 2): a number of the years 1970 to 9999, its fraction cut off.
+    /// A NumericDate (RFC 7519, section 2).
     pub(super) fn time(&self, name: &str) -> Result<Option<Millis>, TokenRefusal> {
-        let Some(value) = self.0.get(name) else { return Ok(None) };
-        let Value::Number(number) = value else { return Err(TokenRefusal::Malformed) };
-        let seconds = match (number.as_i64(), number.as_f64()) {
-            (Some(seconds), _) => seconds,
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "the range is checked, the fraction is to be cut"
-            )]
-            (None, Some(float)) if (0.0..=253_402_300_799.0).contains(&float) => float as i64,
-            _ => return Err(TokenRefusal::Malformed),
-        };
-        if !(0..=LAST_SECOND).contains(&seconds) {
-            return Err(TokenRefusal::Malformed);
-        }
-        Ok(Some(Millis::from_seconds(seconds)))
+        Ok(self.0.seconds(name)?.map(Millis::from_seconds))
     }
 
     /// `exp` must be there and ahead; `iat` and `nbf`, where they are, must not be.
     pub(super) fn check_times(&self, now: Millis, leeway: Duration) -> Result<Millis, TokenRefusal> {
-        let leeway = leeway.min(Duration::from_mins(1));
-        let expires = self.time("exp")?.ok_or(TokenRefusal::Expired)?;
-        if expires.plus(leeway) <= now {
-            return Err(TokenRefusal::Expired);
-        }
-        for name in ["iat", "nbf"] {
-            if self.time(name)?.is_some_and(|at| at > now.plus(leeway)) {
-                return Err(TokenRefusal::NotYet);
-            }
-        }
-        Ok(expires)
+        Ok(Millis::from_seconds(self.0.check_times(now.0, leeway)?))
     }
 
     /// The person: the value of the configured claim, a string, as it is (R22).
     pub(super) fn subject(&self, issuer: &str, claim: &str) -> Result<Subject, TokenRefusal> {
-        let sub = self.0.get(claim).and_then(Value::as_str).ok_or(TokenRefusal::Subject)?;
+        let sub = self.0.value(claim).and_then(Value::as_str).ok_or(TokenRefusal::Subject)?;
         Subject::new(issuer, sub).map_err(|_| TokenRefusal::Subject)
     }
 
     /// What the person may recognise themselves by. Shown to them alone, and never compared.
     pub(super) fn label(&self) -> Option<String> {
         // An address that is not verified is whatever somebody typed, and would make them look like another (R33).
-        let is_verified = self.0.get("email_verified") == Some(&Value::Bool(true));
+        let is_verified = self.0.value("email_verified") == Some(&Value::Bool(true));
         let claims = ["email", "preferred_username", "name"].into_iter();
         let claims = claims.filter(|claim| *claim != "email" || is_verified);
-        let mut texts = claims.filter_map(|claim| self.0.get(claim).and_then(Value::as_str)).map(cleaned);
+        let mut texts = claims.filter_map(|claim| self.0.value(claim).and_then(Value::as_str)).map(cleaned);
         texts.find(|text| !text.is_empty())
     }
 }
@@ -113,6 +76,7 @@ mod tests {
 
     const NOW: Millis = Millis(1_764_417_600_000);
     const SECONDS: i64 = 1_764_417_600;
+    const LAST_SECOND: i64 = 253_402_300_799;
 
     fn claims(value: Value) -> Claims {
         let Value::Object(claims) = value else { panic!("an object") };

@@ -101,3 +101,23 @@ pub enum TokenRefusal {
     #[error("not active")]
     Inactive,
 }
+
+impl From<consentry_jwt::Refused> for TokenRefusal {
+    fn from(refused: consentry_jwt::Refused) -> Self {
+        use consentry_jwt::Refused;
+        match refused {
+            Refused::Malformed => Self::Malformed,
+            Refused::Critical => Self::Critical,
+            Refused::Algorithm => Self::Algorithm,
+            Refused::Signature => Self::Signature,
+            Refused::Expired => Self::Expired,
+            Refused::NotYet => Self::NotYet,
+        }
+    }
+}
+
+impl From<consentry_jwt::Refused> for IdentityError {
+    fn from(refused: consentry_jwt::Refused) -> Self {
+        Self::Token(refused.into())
+    }
+}

@@ -2,10 +2,10 @@
 
 use aws_lc_rs::{constant_time, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use jsonwebtoken::Algorithm;
+use consentry_jwt::{Algorithm, Jws};
 use serde_json::{Map, Value};
 
-use super::{TokenRefusal, claims::Claims, jws::Jws};
+use super::{TokenRefusal, claims::Claims};
 use crate::{clock::Millis, config::AuthorizationServer, secret::Secret, subject::Subject};
 
 /// What an ID token must belong to.

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use aws_lc_rs::constant_time;
+use consentry_jwt::Jws;
 use http::StatusCode;
 use serde_json::{Map, Value};
 use url::{Url, form_urlencoded};
@@ -17,7 +18,6 @@ use super::{
     Identity, IdentityError, Peer, SignInRefusal, Target,
     claims::Claims,
     fetch, id_token,
-    jws::Jws,
     pending::{self, Pending},
     response::{Outcome, Response},
 };

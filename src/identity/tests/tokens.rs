@@ -1,14 +1,11 @@
 //! R17 to R30 at the ID token and its keys.
 
 use aws_lc_rs::hmac;
+use consentry_jwt::{Jws, KeySet};
 
 use crate::clock::Millis;
 
-use super::{
-    super::{id_token, jwks::KeySet, jws::Jws},
-    forge::encode,
-    *,
-};
+use super::{super::id_token, forge::encode, *};
 
 const NOW: Millis = Millis(1_764_417_600_000);
 const SECONDS: i64 = 1_764_417_600;
@@ -40,7 +37,8 @@ fn without(name: &str) -> Value {
 /// All of it at once: the way a token goes in a sign-in.
 fn judge(token: &str, keys: &KeySet) -> Result<id_token::Named, TokenRefusal> {
     let server = server();
-    let allowed: Vec<_> = server.algorithms.iter().filter_map(|name| jws::algorithm(name)).collect();
+    let allowed: Vec<_> =
+        server.algorithms.iter().filter_map(|name| consentry_jwt::algorithm(name)).collect();
     let jws = Jws::parse(token, &allowed)?;
     id_token::check_type(&jws)?;
     let claims = jws.verify(keys)?;

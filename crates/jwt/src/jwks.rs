@@ -12,7 +12,7 @@ const KEYS_MAX: usize = 64;
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 /// The keys of one issuer.
-pub(super) struct KeySet(Vec<PublicKey>);
+pub struct KeySet(Vec<PublicKey>);
 
 struct PublicKey {
     kid: Option<String>,
@@ -31,26 +31,28 @@ enum Kind {
 
 impl KeySet {
     /// Reads a JWK set; `None` when it is none.
-    pub(super) fn parse(document: &Map<String, Value>) -> Option<Self> {
+    #[must_use]
+    pub fn parse(document: &Map<String, Value>) -> Option<Self> {
         let keys = document.get("keys")?.as_array()?;
         let usable = keys.iter().filter_map(Value::as_object).filter_map(PublicKey::parse);
         Some(Self(usable.take(KEYS_MAX).collect()))
     }
 
     /// Whether there is anything to verify with.
-    pub(super) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The keys that may have signed a token of this header.
-    pub(super) fn candidates(
+    pub(crate) fn candidates(
         &self,
         algorithm: Algorithm,
         kid: Option<&str>,
     ) -> impl Iterator<Item = &DecodingKey> {
         let fits = move |key: &&PublicKey| {
             let named = kid.is_none_or(|kid| key.kid.as_deref() == Some(kid));
-            let made_for = key.alg.as_deref().is_none_or(|alg| super::jws::algorithm(alg) == Some(algorithm));
+            let made_for = key.alg.as_deref().is_none_or(|alg| crate::algorithm(alg) == Some(algorithm));
             named && made_for && key.kind.signs(algorithm)
         };
         self.0.iter().filter(fits).map(|key| &key.key)
