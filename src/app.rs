@@ -101,11 +101,12 @@ impl App {
     }
 
     /// The issuer that names an MCP server's users.
-    pub fn issuer_of(&self, server: &McpServer) -> Option<&str> {
+    pub fn issuer_of<'a>(&'a self, server: &'a McpServer) -> Option<&'a str> {
+        let Some(id) = &server.authorization_server else { return Some(&server.own_issuer) };
         self.settings
             .authorization_servers
             .iter()
-            .find(|authority| authority.id == server.authorization_server)
+            .find(|authority| authority.id == *id)
             .map(|authority| authority.issuer.as_str())
     }
 }

@@ -191,6 +191,7 @@ impl Entry {
             | SecurityEvent::CsrfRefused
             | SecurityEvent::SignInRefused
             | SecurityEvent::AccountMismatch
+            | SecurityEvent::CodeRefused
             | SecurityEvent::SubjectTokenInvalid
             | SecurityEvent::ApiKeyRefused => Outcome::Refused,
         };

@@ -349,8 +349,13 @@ pub struct McpServer {
     pub name: String,
     /// Its resource identifier: the `aud` of its users' access tokens (RFC 8707).
     pub resource: String,
-    /// Id of the authorization server that names its users.
-    pub authorization_server: String,
+    /// Id of the authorization server that names its users; none where it names them itself, which is for
+    /// [`BrowserIdentity::Code`] alone.
+    pub authorization_server: Option<String>,
+    /// How the person at the browser is known.
+    pub identity: BrowserIdentity,
+    /// What stands for the issuer of users that the MCP server names itself.
+    pub own_issuer: String,
     /// SHA-256 of each key that it may call with.
     pub api_keys: Vec<crate::secret::Hash>,
     /// What it may ask for.
@@ -361,6 +366,15 @@ pub struct McpServer {
     pub webhook: Option<Webhook>,
     /// Servers of different owners may not share a provider (R62).
     pub owner: Option<String>,
+}
+
+/// How the person at the browser is known to be the one who was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrowserIdentity {
+    /// They sign in at the MCP server's authorization server.
+    SignIn,
+    /// They type a code, which the page shows to this browser alone, into their MCP client.
+    Code,
 }
 
 /// Where outcomes are posted.

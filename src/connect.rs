@@ -9,6 +9,7 @@ mod account;
 mod agree;
 mod arrive;
 mod ask;
+mod code;
 mod cookie;
 mod finish;
 mod open;
@@ -22,9 +23,10 @@ pub use self::{
     agree::{Begun, begin, leave},
     arrive::{Arrival, Arriving, arrive, resume},
     ask::{Prepared, Question, ask, ask_once, asked_before, link, read, satisfy},
+    code::{CodeCookie, Minted, is_by_code, mint, prove},
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,
-    open::{Opened, View, look, open},
+    open::{Browser, Opened, View, look, open},
     reconnect::{reconnect, worth_asking},
     response::{Response, ResponseError, Verdict},
     restart::restart,
@@ -37,7 +39,7 @@ pub enum Refusal {
     /// Unknown, or not this caller's.
     #[error("not found")]
     NotFound,
-    /// Nobody is signed in for the elicitation's issuer in this browser.
+    /// Nobody is signed in for the elicitation's issuer in this browser, or it has shown no code that was typed.
     #[error("not signed in")]
     NotSignedIn,
     /// Somebody else is signed in (R3, R4).

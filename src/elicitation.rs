@@ -2,9 +2,11 @@
 //!
 //! That the right person is at the browser is not a state: it is [`Owned`], a proof made anew in every request by
 //! comparing subjects, and the store's browser moves take nothing less, so that a handler which forgets the check
-//! does not compile (R3, R4). Who wins a race is not decided here but by the store's guarded statements.
+//! does not compile (R3, R4). Where nobody can sign in, the proof is made of the code that this very browser showed
+//! ([`Elicitation::owned_by_code`]). Who wins a race is not decided here but by the store's guarded statements.
 
 mod attempt;
+mod browser_code;
 mod id;
 
 use std::str::FromStr;
@@ -12,6 +14,7 @@ use std::str::FromStr;
 pub(crate) use self::id::uuid_id;
 pub use self::{
     attempt::{Attempt, AttemptState, Claimed, NewAttempt, Outcome},
+    browser_code::BrowserCode,
     id::{AttemptId, ElicitationId, MalformedId, ProviderId, ServerId},
 };
 use crate::{
@@ -154,6 +157,16 @@ impl Elicitation {
     pub fn owned_by(self, who: &Subject) -> Result<Owned, NotTheirs> {
         if self.owner == *who { Ok(Owned(self)) } else { Err(NotTheirs) }
     }
+
+    /// Proves that this browser is the owner's: `code` is of the cookie that the request came with, was made for this
+    /// elicitation, and the owner's MCP server has passed it on. Only for MCP servers that are configured for it.
+    ///
+    /// # Errors
+    /// [`NotTheirs`] for any other browser.
+    pub fn owned_by_code(self, code: &BrowserCode, now: Millis) -> Result<Owned, NotTheirs> {
+        let proves = code.elicitation == self.id && code.is_proven(now);
+        if proves { Ok(Owned(self)) } else { Err(NotTheirs) }
+    }
 }
 
 /// Somebody else's elicitation.
@@ -161,7 +174,8 @@ impl Elicitation {
 #[error("made for another person")]
 pub struct NotTheirs;
 
-/// Proof, made in this request and never stored, that the signed-in person is the one who was asked.
+/// Proof, made in this request and never stored, that the person at the browser is the one who was asked: signed in as
+/// them, or at the browser whose code they have typed.
 #[derive(Clone, Debug)]
 pub struct Owned(Elicitation);
 
@@ -293,6 +307,24 @@ mod tests {
         assert_eq!(authorizing.state(Millis(500)), State::Pending);
         let completed = Elicitation { stored: State::Completed, ..elicitation() };
         assert_eq!(completed.state(Millis(2_000)), State::Completed);
+    }
+
+    /// R3: a code proves its own browser, for its own elicitation, while it lasts, and once it was typed.
+    #[test]
+    fn r3_only_a_typed_code_of_this_elicitation_proves() {
+        let code = BrowserCode {
+            elicitation: elicitation().id,
+            browser: uuid::Uuid::from_u128(7),
+            cookie: Hash::of(b"cookie"),
+            expires_at: Millis(500),
+            proven_at: Some(Millis(100)),
+        };
+        assert!(elicitation().owned_by_code(&code, Millis(499)).is_ok());
+        assert_eq!(elicitation().owned_by_code(&code, Millis(500)).unwrap_err(), NotTheirs);
+        let untyped = BrowserCode { proven_at: None, ..code };
+        assert_eq!(elicitation().owned_by_code(&untyped, Millis(200)).unwrap_err(), NotTheirs);
+        let other = BrowserCode { elicitation: ElicitationId(uuid::Uuid::from_u128(2)), ..code };
+        assert_eq!(elicitation().owned_by_code(&other, Millis(200)).unwrap_err(), NotTheirs);
     }
 
     /// R3: the proof exists for the owner alone.

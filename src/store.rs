@@ -9,6 +9,7 @@ mod alone;
 mod attempts;
 mod audit;
 mod clocks;
+mod codes;
 mod connections;
 mod creation;
 mod deliveries;
@@ -43,6 +44,7 @@ pub use self::{
     alone::{Alone, AloneError},
     audit::AuditFilter,
     clocks::Clocked,
+    codes::{Proof, Typed},
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
@@ -168,6 +170,7 @@ impl Store {
             attempts::ALL,
             audit::ALL,
             clocks::ALL,
+            codes::ALL,
             connections::ALL,
             creation::ALL,
             deliveries::ALL,

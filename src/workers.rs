@@ -129,5 +129,6 @@ pub async fn purge(app: &App) -> Result<(), Refusal> {
     app.store.purge_uses().await?;
     app.store.purge_audit(now.minus(lifetimes.audit), now).await?;
     app.store.purge_sessions(now, SessionLife::of(lifetimes).idle_since(now)).await?;
+    app.store.purge_codes(now).await?;
     Ok(())
 }

@@ -21,6 +21,7 @@ use crate::{
 use super::{
     answer::json,
     auth::Caller,
+    code,
     input::{Body, NoQuery, one},
     links::{AskedViews, asks},
     problem::{Code, Problem, ProblemBody},
@@ -69,11 +70,16 @@ pub(super) async fn create(
         return Err(Problem::invalid_field("request_state", "A retry is a call of `resolve`."));
     }
     let (question, who) = body.value.check(&caller)?;
+    if question.code.is_some() {
+        return Err(Problem::invalid_field("client.code", "A code is passed on by a call of `resolve`."));
+    }
     let owner = who.find(&caller).await?;
     let made = make(&caller, &question, &owner, once.as_ref()).await?;
     let state = state(&caller, &question, &owner, &made.elicitations);
     let asks = asks(&caller.app, &made.elicitations, question.message.as_deref())?;
-    let reply = choose(&question.client, &asks, Turn::Ask { request_state: state.as_deref() });
+    let by_code = code::first_reply(&caller, &question, &made.elicitations, false, state.as_deref()).await?;
+    let turn = Turn::Ask { request_state: state.as_deref() };
+    let reply = by_code.unwrap_or_else(|| choose(&question.client, &asks, turn));
     let asked = AskedViews::new(&caller.app, &question, &made.elicitations)?;
     let status = if made.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = json(status, &CreatedAnswer { asked, reply: &reply })?;

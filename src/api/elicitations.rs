@@ -16,6 +16,7 @@ use crate::{
 use super::{
     answer::json,
     auth::Caller,
+    code,
     input::{Body, Id, NoBody, NoQuery, Object, Query},
     links::{asks, outcome},
     problem::{Problem, ProblemBody},
@@ -30,7 +31,8 @@ use super::{
 pub(super) struct ResponseBody {
     /// The answer.
     action: Action,
-    /// The client, for the words of the answer to `error`; a call of a tool when left out.
+    /// The client, for the words of the answer to `error`, and for the form after `accept` where the user types a code; a
+    /// call of a tool when left out.
     #[schema(value_type = Option<ClientBody>)]
     client: Option<Object<ClientBody>>,
 }
@@ -40,7 +42,8 @@ pub(super) struct ResponseBody {
 #[serde(rename_all = "lowercase")]
 #[schema(as = ClientAction)]
 enum Action {
-    /// The user agreed to open the link; nothing is connected by that.
+    /// The user agreed to open the link; nothing is connected by that. With `identity = "code"` the answer holds the form
+    /// that asks for the code.
     Accept,
     /// The user said no.
     Decline,
@@ -115,6 +118,9 @@ pub(super) async fn respond(
     let client = client.map(|client| client.0);
     if let Some(client) = &client {
         client.check_lengths()?;
+        if client.has_code() {
+            return Err(Problem::invalid_field("client.code", "A code is passed on by a call of `resolve`."));
+        }
     }
     let app = &caller.app;
     let mut elicitation = connect::read(app, &caller.server().id, id).await?;
@@ -129,7 +135,8 @@ pub(super) async fn respond(
     }
     let reply = match action {
         Action::Error => Some(in_words(&caller, &elicitation, client)?),
-        Action::Accept | Action::Decline | Action::Cancel => None,
+        Action::Accept => for_code(&caller, &elicitation, client).await?,
+        Action::Decline | Action::Cancel => None,
     };
     json(StatusCode::OK, &AnsweredView { elicitation: ElicitationView::new(app, &elicitation), reply })
 }
@@ -172,6 +179,21 @@ pub(super) async fn close(
         app.metrics.elicitations_ended(end, 1);
     }
     Ok(())
+}
+
+/// Where nobody can sign in: the form that asks for the code which the page behind the link shows. For a legacy client,
+/// which is asked within its call; a modern one retries.
+async fn for_code(
+    caller: &Caller,
+    elicitation: &Elicitation,
+    client: Option<ClientBody>,
+) -> Result<Option<Reply>, Problem> {
+    if !elicitation.legacy {
+        return Ok(None);
+    }
+    let client = client.unwrap_or_else(ClientBody::to_be_asked).of_era(true).answered();
+    let form = code::ask(caller, std::slice::from_ref(elicitation), None).await?;
+    Ok(form.map(|form| choose(&client, &form, Turn::Ask { request_state: None })))
 }
 
 /// The text form of the reply, for a client that failed the request.

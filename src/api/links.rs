@@ -95,9 +95,18 @@ pub(super) fn action_required(
     turn: Turn<'_>,
 ) -> Result<Response, Problem> {
     let asks = asks(app, elicitations, question.message.as_deref())?;
-    let reply = choose(&question.client, &asks, turn);
+    answer_with(app, question, elicitations, &choose(&question.client, &asks, turn))
+}
+
+/// The same with another reply.
+pub(super) fn answer_with(
+    app: &App,
+    question: &Question,
+    elicitations: &[Elicitation],
+    reply: &Reply,
+) -> Result<Response, Problem> {
     let asked = AskedViews::new(app, question, elicitations)?;
-    json(StatusCode::OK, &ActionAnswer { status: "action_required", outcome: None, asked, reply: &reply })
+    json(StatusCode::OK, &ActionAnswer { status: "action_required", outcome: None, asked, reply })
 }
 
 /// It is over, and there is no connection.

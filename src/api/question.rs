@@ -4,7 +4,10 @@ use consentry_elicitation::{Capability, Client, InputResponses, Prefer, Protocol
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{credential::Wanted, elicitation::ProviderId, scope::Scopes, secret::Secret, untrusted::visible};
+use crate::{
+    config::BrowserIdentity, credential::Wanted, elicitation::ProviderId, scope::Scopes, secret::Secret,
+    untrusted::visible,
+};
 
 use super::{
     auth::Caller,
@@ -25,6 +28,8 @@ const NAME_CHARS_MAX: usize = 128;
 const MESSAGE_CHARS_MAX: usize = 1000;
 /// Longest `client.method` and `client.params_digest`, in bytes.
 const WORD_BYTES_MAX: usize = 256;
+/// Longest `client.code`, in bytes: eight letters, and what people put between.
+const CODE_BYTES_MAX: usize = 64;
 /// Longest `client.target`, in bytes: a resource is named by a URI.
 const TARGET_BYTES_MAX: usize = 2048;
 
@@ -101,6 +106,10 @@ pub(super) struct ClientBody {
     target: Option<String>,
     /// A digest of the call's parameters, to which the request state of a modern round is bound.
     params_digest: Option<String>,
+    /// What the user typed into the form that asks for the code on the page; only for an MCP server with
+    /// `identity = "code"`.
+    #[schema(value_type = Option<String>, example = "WDJB-MJHT")]
+    code: Option<Secret>,
     /// How a legacy client is asked for one connection: `request` (the default) or `error`.
     #[schema(value_type = Option<String>, example = "request")]
     prefer: Option<Prefer>,
@@ -117,6 +126,8 @@ pub(super) struct Question {
     pub(super) client_ref: String,
     pub(super) client_name: Option<String>,
     pub(super) params_digest: Option<String>,
+    /// The code that the user typed.
+    pub(super) code: Option<Secret>,
     pub(super) message: Option<String>,
     pub(super) wait_seconds: u8,
 }
@@ -147,6 +158,7 @@ impl QuestionBody {
         };
         let client = self.client.map_or_else(ClientBody::unknown, |client| client.0);
         client.check_lengths()?;
+        client.check_code(caller)?;
         let question = Question {
             needs,
             several,
@@ -154,6 +166,7 @@ impl QuestionBody {
             client_ref: client.reference.unwrap_or_default(),
             client_name: client.name.map(visible).filter(|name| !name.trim().is_empty()),
             params_digest: client.params_digest,
+            code: client.code,
             message,
             wait_seconds,
         };
@@ -172,8 +185,14 @@ impl ClientBody {
             method: None,
             target: None,
             params_digest: None,
+            code: None,
             prefer: None,
         }
+    }
+
+    /// A client that was sent a link and may be asked by a form, of which nothing else is known.
+    pub(super) fn to_be_asked() -> Self {
+        Self { elicitation: Capability::BOTH, ..Self::unknown() }
     }
 
     /// Checks what has a bound.
@@ -196,6 +215,26 @@ impl ClientBody {
             printable("client.name", name)?;
         }
         Ok(())
+    }
+
+    /// Whether it came with a code, which is for `resolve` alone.
+    pub(super) fn has_code(&self) -> bool {
+        self.code.is_some()
+    }
+
+    /// A code is taken where codes are used, from a client that can ask its user for it, and nowhere else passed over.
+    fn check_code(&self, caller: &Caller) -> Result<(), Problem> {
+        let Some(code) = &self.code else { return Ok(()) };
+        let refused = if caller.server().identity != BrowserIdentity::Code {
+            "This MCP server is not configured with `identity = \"code\"`; its users sign in."
+        } else if !self.elicitation.form() {
+            "The client did not declare forms, by which alone its user may be asked for a code."
+        } else if code.is_empty() || code.expose().len() > CODE_BYTES_MAX {
+            "1 to 64 bytes, as the user typed it."
+        } else {
+            return Ok(());
+        };
+        Err(Problem::invalid_field("client.code", refused))
     }
 
     /// The client as the choice of the reply sees it.

@@ -3,7 +3,7 @@
 //! The way to `ready` is the hot one: one look-up, nothing written, the answer serialised straight to bytes.
 
 use axum::{http::StatusCode, response::Response};
-use consentry_elicitation::Turn;
+use consentry_elicitation::{Era, INPUT_METHODS, Turn};
 use futures_util::future::try_join_all;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,8 +21,9 @@ use crate::{
 use super::{
     answer::{json, maybe_time, scopes, text},
     auth::Caller,
+    code,
     input::{Body, NoQuery},
-    links::{ActionAnswer, action_required},
+    links::{ActionAnswer, action_required, answer_with},
     problem::{Problem, ProblemBody},
     question::{Question, QuestionBody},
     request_state::{RequestState, binding},
@@ -139,22 +140,49 @@ pub(super) async fn resolve(
     }
 }
 
-/// Hands out what is there, or asks for what is not.
-pub(super) async fn first_round(
+/// Hands out what is there, or asks for what is not; a code that came along is for what was asked before.
+async fn first_round(caller: &Caller, question: &Question, owner: &Subject) -> Result<Response, Problem> {
+    let found = look_up(caller, question, owner).await?;
+    if let Some(ready) = ready(caller, question, &found)? {
+        return Ok(ready);
+    }
+    if question.code.is_some() {
+        let open = code::open_of(caller, question, owner, &found).await?;
+        if !open.is_empty() {
+            return retry::typed(caller, question, owner, open).await;
+        }
+    }
+    ask_missing(caller, question, owner, &found).await
+}
+
+/// What is there, or the question for what is not.
+pub(super) async fn ask_anew(
     caller: &Caller,
     question: &Question,
     owner: &Subject,
 ) -> Result<Response, Problem> {
     let found = look_up(caller, question, owner).await?;
-    if let Some(ready) = ready(caller, question, &found)? {
-        return Ok(ready);
+    match ready(caller, question, &found)? {
+        Some(ready) => Ok(ready),
+        None => ask_missing(caller, question, owner, &found).await,
     }
-    let missing = question.needs.iter().zip(&found).filter_map(|(need, found)| match found {
+}
+
+async fn ask_missing(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    found: &[Resolved],
+) -> Result<Response, Problem> {
+    let missing = question.needs.iter().zip(found).filter_map(|(need, found)| match found {
         Resolved::Ready { .. } => None,
         Resolved::Missing(existing) => Some(prepare(caller, question, owner, need, existing.as_deref())),
     });
-    let asked = ask(caller, owner, missing.collect()).await?;
+    let (asked, all_were_open) = ask(caller, owner, missing.collect()).await?;
     let state = state(caller, question, owner, &asked);
+    if let Some(reply) = code::first_reply(caller, question, &asked, all_were_open, state.as_deref()).await? {
+        return answer_with(&caller.app, question, &asked, &reply);
+    }
     action_required(&caller.app, question, &asked, Turn::Ask { request_state: state.as_deref() })
 }
 
@@ -247,8 +275,13 @@ pub(super) fn prepare(
     asked.prepare(&caller.app, existing)
 }
 
-/// Asks the user; one call counts once against the user's pace, and only when it asks something new.
-async fn ask(caller: &Caller, owner: &Subject, prepared: Vec<Prepared>) -> Result<Vec<Elicitation>, Problem> {
+/// Asks the user; one call counts once against the user's pace, and only when it asks something new. Tells also whether
+/// everything was asked before.
+async fn ask(
+    caller: &Caller,
+    owner: &Subject,
+    prepared: Vec<Prepared>,
+) -> Result<(Vec<Elicitation>, bool), Problem> {
     let mut asked = Vec::with_capacity(prepared.len());
     let mut counted = false;
     for question in &prepared {
@@ -261,7 +294,7 @@ async fn ask(caller: &Caller, owner: &Subject, prepared: Vec<Prepared>) -> Resul
         }
         asked.push(connect::ask(&caller.app, question).await?.elicitation);
     }
-    Ok(asked)
+    Ok((asked, !counted))
 }
 
 /// The sealed state of a first round, for a client that will send it back.
@@ -271,11 +304,26 @@ pub(super) fn state(
     owner: &Subject,
     asked: &[Elicitation],
 ) -> Option<String> {
-    if !question.client.may_be_asked_again() {
+    let state = fresh_state(caller, question, owner, asked)?;
+    Some(state.seal(&caller.app.vault, &caller.server().id))
+}
+
+/// The same, not sealed yet.
+pub(super) fn fresh_state(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    asked: &[Elicitation],
+) -> Option<RequestState> {
+    let client = &question.client;
+    let by_form = code::is_used(caller)
+        && client.era() == Era::Modern
+        && client.elicitation.form()
+        && INPUT_METHODS.contains(&client.method.as_str());
+    if !client.may_be_asked_again() && !by_form {
         return None;
     }
     let expires_at = asked.iter().map(|one| one.expires_at).min()?;
     let ids = asked.iter().map(|one| one.id).collect();
-    let state = RequestState { binding: binding(owner, question), waited: 0, expires_at, ids };
-    Some(state.seal(&caller.app.vault, &caller.server().id))
+    Some(RequestState { binding: binding(owner, question), waited: 0, expires_at, ids })
 }

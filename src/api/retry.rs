@@ -6,23 +6,24 @@
 use std::time::Duration;
 
 use axum::response::Response;
-use consentry_elicitation::{ElicitAction, InputResponses, STATE_ONLY_ROUNDS, Turn, reply::keys};
+use consentry_elicitation::{ElicitAction, InputResponses, STATE_ONLY_ROUNDS, Turn, choose, reply::keys};
 
 use crate::{
     connect::Refusal,
-    elicitation::{Elicitation, State},
+    elicitation::{Elicitation, ElicitationId, State},
     signals,
     subject::Subject,
 };
 
 use super::{
     auth::Caller,
+    code,
     elicitations::close,
-    links::{action_required, asks, outcome, refused},
+    links::{action_required, answer_with, asks, outcome, refused},
     problem::Problem,
     question::Question,
     request_state::{RequestState, binding},
-    resolve::{first_round, look_up, ready},
+    resolve::{ask_anew, fresh_state, look_up, ready},
 };
 
 /// Waits for the outcome of what was asked, and tells it.
@@ -36,14 +37,54 @@ pub(super) async fn retry(
     let (app, server) = (&caller.app, &caller.server().id);
     let state = RequestState::open(&app.vault, server, &binding(owner, question), text)?;
     if state.expires_at <= app.clock.now() {
-        return first_round(caller, question, owner).await;
+        return ask_anew(caller, question, owner).await;
     }
-    let asked = match hear_and_wait(caller, question, &state, responses).await {
-        Ok(asked) => asked,
+    let ids = state.ids.clone();
+    let heard = match hear_and_wait(caller, question, &ids, responses).await {
+        Ok(heard) => heard,
         // Deleted with its time, or by an operator.
-        Err(Refusal::NotFound) => return first_round(caller, question, owner).await,
+        Err(Refusal::NotFound) => return ask_anew(caller, question, owner).await,
         Err(refusal) => return Err(refusal.into()),
     };
+    tell(caller, question, owner, heard, Some(state)).await
+}
+
+/// A code that came without a `requestState`: within a legacy client's call, or with its next one.
+pub(super) async fn typed(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    open: Vec<Elicitation>,
+) -> Result<Response, Problem> {
+    let nothing = InputResponses::default();
+    let left = code::take(caller, question, &open, &nothing).await?;
+    let asked = code::pick(caller, open).await?;
+    let ids: Vec<ElicitationId> = asked.iter().map(|one| one.id).collect();
+    let state = fresh_state(caller, question, owner, &asked);
+    let asked = match wait(caller, question, &ids).await {
+        Ok(asked) => asked,
+        Err(Refusal::NotFound) => return ask_anew(caller, question, owner).await,
+        Err(refusal) => return Err(refusal.into()),
+    };
+    tell(caller, question, owner, Heard { asked, left }, state).await
+}
+
+/// What became of the questions, and the tries that are left when a code was wrong.
+struct Heard {
+    asked: Vec<Elicitation>,
+    left: Option<i64>,
+}
+
+/// The answer, as the store has it.
+async fn tell(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    heard: Heard,
+    state: Option<RequestState>,
+) -> Result<Response, Problem> {
+    let (app, server) = (&caller.app, &caller.server().id);
+    let Heard { asked, left } = heard;
     let now = app.clock.now();
     let states: Vec<State> = asked.iter().map(|one| one.state(now)).collect();
     if let Some(outcome) = states.iter().copied().find_map(outcome) {
@@ -54,12 +95,18 @@ pub(super) async fn retry(
         return match ready(caller, question, &found)? {
             Some(ready) => Ok(ready),
             // Completed, and gone again since.
-            None => first_round(caller, question, owner).await,
+            None => ask_anew(caller, question, owner).await,
         };
     }
-    if state.waited >= STATE_ONLY_ROUNDS {
-        return action_required(app, question, &asked, Turn::Tell);
+    if let Some(form) = code::ask(caller, &asked, left).await? {
+        // Asking anew is no round of waiting.
+        let sealed = state.map(|state| state.seal(&app.vault, server));
+        let reply = choose(&question.client, &form, Turn::Ask { request_state: sealed.as_deref() });
+        return answer_with(app, question, &asked, &reply);
     }
+    let Some(state) = state.filter(|state| state.waited < STATE_ONLY_ROUNDS) else {
+        return action_required(app, question, &asked, Turn::Tell);
+    };
     let state = RequestState { waited: state.waited + 1, ..state }.seal(&app.vault, server);
     action_required(app, question, &asked, Turn::Wait { request_state: &state })
 }
@@ -73,32 +120,56 @@ fn decided(states: &[State]) -> bool {
 async fn hear_and_wait(
     caller: &Caller,
     question: &Question,
-    state: &RequestState,
+    ids: &[ElicitationId],
     responses: &InputResponses,
-) -> Result<Vec<Elicitation>, Refusal> {
+) -> Result<Heard, Refusal> {
     let (app, server) = (&caller.app, &caller.server().id);
-    if !responses.is_empty() {
-        let asked = signals::settled(app, server, &state.ids, Duration::ZERO, |_| true).await?;
-        hear(caller, &asked, responses).await?;
+    let mut left = None;
+    if !responses.is_empty() || question.code.is_some() {
+        let mut asked = signals::settled(app, server, ids, Duration::ZERO, |_| true).await?;
+        if hear(caller, &asked, responses).await? {
+            asked = signals::settled(app, server, ids, Duration::ZERO, |_| true).await?;
+        }
+        left = code::take(caller, question, &asked, responses).await?;
     }
-    let patience = Duration::from_secs(question.wait_seconds.into());
-    signals::settled(app, server, &state.ids, patience, decided).await
+    Ok(Heard { asked: wait(caller, question, ids).await?, left })
 }
 
-/// Takes the user's "no" from the client's answers. It closes, and nothing that the client says completes.
-async fn hear(caller: &Caller, asked: &[Elicitation], responses: &InputResponses) -> Result<(), Refusal> {
+/// Waits for the outcome; not while a code must be asked for first.
+async fn wait(
+    caller: &Caller,
+    question: &Question,
+    ids: &[ElicitationId],
+) -> Result<Vec<Elicitation>, Refusal> {
+    let (app, server) = (&caller.app, &caller.server().id);
+    if code::is_used(caller) {
+        let asked = signals::settled(app, server, ids, Duration::ZERO, |_| true).await?;
+        if !code::unproven(caller, &asked).await?.is_empty() {
+            return Ok(asked);
+        }
+    }
+    let patience = Duration::from_secs(question.wait_seconds.into());
+    signals::settled(app, server, ids, patience, decided).await
+}
+
+/// Takes the user's "no" from the client's answers, to the link or to the form. It closes, and nothing that the client
+/// says completes. Tells whether anything was closed.
+async fn hear(caller: &Caller, asked: &[Elicitation], responses: &InputResponses) -> Result<bool, Refusal> {
+    let mut closed = false;
     // Without words a link cannot fail to be made; with none there is nothing to hear.
     let asks = asks(&caller.app, asked, None).unwrap_or_default();
     for (key, elicitation) in keys(&asks).iter().zip(asked) {
-        match responses.action(key) {
-            Some(ElicitAction::Decline) => {
-                close(caller, elicitation, State::Declined, "declined_by_client").await?;
-            }
-            Some(ElicitAction::Cancel) => {
-                close(caller, elicitation, State::Cancelled, "cancelled_by_client").await?;
-            }
-            Some(ElicitAction::Accept) | None => {}
-        }
+        let of_form = if code::is_used(caller) { responses.action(&code::key(elicitation)) } else { None };
+        let said = [responses.action(key), of_form];
+        let end = if said.contains(&Some(ElicitAction::Decline)) {
+            (State::Declined, "declined_by_client")
+        } else if said.contains(&Some(ElicitAction::Cancel)) {
+            (State::Cancelled, "cancelled_by_client")
+        } else {
+            continue;
+        };
+        close(caller, elicitation, end.0, end.1).await?;
+        closed = true;
     }
-    Ok(())
+    Ok(closed)
 }

@@ -67,8 +67,12 @@ impl Who {
             Self::Bearer(token) => token,
         };
         let server = caller.server();
-        let found =
-            caller.app.identity.subject_of(&server.authorization_server, &token, &server.resource).await;
+        let Some(authority) = &server.authorization_server else {
+            let detail =
+                "No authorization server is configured for this MCP server: name the user by `subject`.";
+            return Err(Problem::invalid_field("subject_token", detail));
+        };
+        let found = caller.app.identity.subject_of(authority, &token, &server.resource).await;
         found.map_err(|error| {
             if matches!(error, IdentityError::Token(_)) {
                 let about = About { server: Some(server.id.clone()), ..About::default() };

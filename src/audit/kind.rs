@@ -37,6 +37,7 @@ kinds! {
     Disconnected = "disconnected", "A connection was removed.";
     KillSwitch = "kill_switch", "Every connection that matched was taken out of use at once; `times` says how many.";
     Declined = "declined", "A person said no to a question.";
+    CodeMatched = "code_matched", "A person typed the code that a browser showed; that browser may answer for them.";
     Cancelled = "cancelled", "A question was taken back.";
     SignedInAsOther = "signed_in_as_other", "Another person signed in on a browser; the former's trips ended.";
     AccountMismatch = "account_mismatch", "A third party answered for another account than the connection's.";
@@ -52,6 +53,7 @@ kinds! {
     SealedValueUnreadable = "sealed_value_unreadable", "A sealed value does not open: a key is missing, or a row was changed.";
     SignInRefused = "sign_in_refused", "A sign-in response was not asked for by this browser, or does not check.";
     SubjectTokenInvalid = "subject_token_invalid", "An MCP server passed on an access token that proves nothing.";
+    CodeRefused = "code_refused", "An MCP client passed on a code that no browser shows.";
     ApiKeyRefused = "api_key_refused", "The API was called with a key that nobody has.";
 }
 
@@ -74,6 +76,7 @@ impl From<SecurityEvent> for Kind {
             SecurityEvent::SealedValueUnreadable => Self::SealedValueUnreadable,
             SecurityEvent::SignInRefused => Self::SignInRefused,
             SecurityEvent::SubjectTokenInvalid => Self::SubjectTokenInvalid,
+            SecurityEvent::CodeRefused => Self::CodeRefused,
             SecurityEvent::ApiKeyRefused => Self::ApiKeyRefused,
             SecurityEvent::AccountMismatch => Self::AccountMismatch,
         }

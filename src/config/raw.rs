@@ -205,13 +205,23 @@ pub(super) struct McpServer {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) resource: String,
-    pub(super) authorization_server: String,
+    pub(super) authorization_server: Option<String>,
+    #[serde(default)]
+    pub(super) identity: BrowserIdentity,
     pub(super) api_keys: Vec<SecretSource>,
     pub(super) providers: Vec<String>,
     #[serde(default)]
     pub(super) require_subject_token: bool,
     pub(super) webhook: Option<Webhook>,
     pub(super) owner: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum BrowserIdentity {
+    #[default]
+    SignIn,
+    Code,
 }
 
 #[derive(Debug, Deserialize)]

@@ -296,6 +296,13 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
             "authorization_server = \"canary\"",
             "mcp_servers[0].authorization_server",
         ),
+        // Without a sign-in, and only then, nobody need be there to sign in at.
+        ("authorization_server = \"main\"", "", "mcp_servers[0].authorization_server"),
+        (
+            "authorization_server = \"main\"",
+            "identity = \"code\"\nrequire_subject_token = true",
+            "mcp_servers[0].require_subject_token",
+        ),
         ("providers = [\"acme\"]", "providers = [\"canary\"]", "mcp_servers[0].providers[0]"),
         ("providers = [\"acme\"]", "providers = [\"acme\", \"acme\"]", "mcp_servers[0].providers[1]"),
         ("\"FILES_API_KEY\"", "\"SHORT\"", "mcp_servers[0].api_keys[0]"),
@@ -446,4 +453,20 @@ fn the_first_key_is_made_once_and_for_its_owner_alone() {
     let errors = made(&defaults).unwrap_err();
     assert!(errors[0].problem.contains("give its key back"), "{errors:?}");
     assert!(!key.exists());
+}
+
+#[test]
+fn with_codes_a_server_names_its_own_users() {
+    let world = World::new();
+    let coded = BASE.replace("authorization_server = \"main\"", "identity = \"code\"");
+    let settings = world.load(&coded).unwrap();
+    let server = &settings.mcp_servers[0];
+    assert_eq!((server.identity, &server.authorization_server), (BrowserIdentity::Code, &None));
+    assert_eq!(server.own_issuer, format!("urn:consentry:mcp-server:{}", server.id));
+    // With an authorization server, its users are that one's, codes or not.
+    let both = BASE
+        .replace("authorization_server = \"main\"", "authorization_server = \"main\"\nidentity = \"code\"");
+    assert_eq!(world.load(&both).unwrap().mcp_servers[0].authorization_server.as_deref(), Some("main"));
+    assert_eq!(world.load(BASE).unwrap().mcp_servers[0].identity, BrowserIdentity::SignIn);
+    assert_eq!(world.refused(&coded.replace("\"code\"", "\"canary\"")).len(), 1);
 }

@@ -1,7 +1,7 @@
 //! Coming back from the provider. The order is the security (R71):
 //!
 //! 1. read strictly; 2. find the attempt by the hash of `state`; 3. this attempt's cookie; 4. the path and `iss`;
-//! 5. the session and the comparison, or park; 6. claim; then [`finish`](super::finish).
+//! 5. the session (or this browser's code) and the comparison, or park; 6. claim; then [`finish`](super::finish).
 //!
 //! Up to the claim nothing is spent, so that a stranger who knows everything but the cookie and the session burns
 //! nothing (R59, R70).
@@ -11,7 +11,6 @@ use crate::{
     audit::{About, Actor},
     elicitation::{Attempt, AttemptId, AttemptState, ElicitationId, Outcome, ProviderId, ServerId},
     provider::{AuthorizationError, classify_authorization_error, clean},
-    secret::Hash,
     telemetry::SecurityEvent,
 };
 
@@ -19,7 +18,7 @@ use super::{
     Refusal,
     cookie::AttemptCookie,
     finish::{finish, patiently},
-    open::{Opened, look, open},
+    open::{Browser, Opened, look, open},
     response::{Response, ResponseError, Verdict},
 };
 
@@ -29,8 +28,8 @@ pub struct Arriving<'a> {
     pub server: &'a ServerId,
     /// The path's provider.
     pub provider: &'a ProviderId,
-    /// The hash of the session cookie's value.
-    pub session: Option<&'a Hash>,
+    /// What the browser is known by.
+    pub browser: Browser<'a>,
     /// Gives the value of an attempt's cookie.
     pub cookie: &'a (dyn Fn(AttemptId) -> Option<String> + Sync),
 }
@@ -87,10 +86,10 @@ pub async fn resume(
     app: &App,
     elicitation: ElicitationId,
     id: AttemptId,
-    at_session: Option<&Hash>,
+    browser: Browser<'_>,
     cookie: &(dyn Fn(AttemptId) -> Option<String> + Sync),
 ) -> Result<Arrival, Refusal> {
-    let opened = open(app, look(app, elicitation, at_session).await?)?;
+    let opened = open(app, look(app, elicitation, browser).await?)?;
     let attempt = opened.attempt(app, id).await?;
     if AttemptCookie::open(&app.vault, &attempt, cookie(id).as_deref()).is_none() {
         app.security_event(SecurityEvent::OtherBrowser, Actor::Unknown, opened.mine.elicitation());
@@ -99,7 +98,7 @@ pub async fn resume(
     let parked = attempt.parked.as_ref().filter(|_| attempt.parked_until > Some(app.clock.now()));
     let Some(parked) = parked else { return Ok(Arrival::Done(elicitation, id)) };
     let response = Response::open(&app.vault, opened.mine.elicitation(), id, parked)?;
-    let at = Arriving { server: &attempt.server, provider: &attempt.provider, session: at_session, cookie };
+    let at = Arriving { server: &attempt.server, provider: &attempt.provider, browser, cookie };
     check(app, response, attempt.clone(), &at).await
 }
 
@@ -120,7 +119,7 @@ async fn check(
     if !attempt.is_live(app.clock.now()) {
         return Ok(done);
     }
-    let visit = look(app, attempt.elicitation, at.session).await?;
+    let visit = look(app, attempt.elicitation, at.browser).await?;
     let asked = visit.elicitation.clone();
     match open(app, visit) {
         Ok(opened) => {

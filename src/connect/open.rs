@@ -11,14 +11,14 @@ use crate::{
     telemetry::SecurityEvent,
 };
 
-use super::Refusal;
+use super::{Refusal, code::is_by_code};
 
 /// An elicitation that its owner has opened in this browser.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// The proof (R3).
     pub mine: Owned,
-    /// The owner's session.
+    /// The owner's session, or their browser by its code.
     pub visitor: Visitor,
     /// The owner's connection for the same provider, without its sealed values.
     pub connection: Option<Connection>,
@@ -37,22 +37,37 @@ pub enum View {
     Ended(Owned, State),
 }
 
+/// What a browser can be known by.
+#[derive(Clone, Copy)]
+pub struct Browser<'a> {
+    /// The hash of the session cookie's value.
+    pub session: Option<&'a Hash>,
+    /// Gives the hash of the secret in its code cookie for an elicitation.
+    pub code: &'a (dyn Fn(ElicitationId) -> Option<Hash> + Sync),
+}
+
 /// Looks at an elicitation from a browser: one round trip, and nothing changed.
 ///
 /// # Errors
 /// [`Refusal::NotFound`], or the store's.
-pub async fn look(app: &App, id: ElicitationId, session: Option<&Hash>) -> Result<Visit, Refusal> {
+pub async fn look(app: &App, id: ElicitationId, browser: Browser<'_>) -> Result<Visit, Refusal> {
     let now = app.clock.now();
     let idle_since = SessionLife::of(&app.settings.lifetimes).idle_since(now);
-    app.store.visit(id, session, now, idle_since).await?.ok_or(Refusal::NotFound)
+    let code = (browser.code)(id);
+    let visit = app.store.visit(id, browser.session, code.as_ref(), now, idle_since).await?;
+    visit.ok_or(Refusal::NotFound)
 }
 
-/// Compares the signed-in person with the owner. It guards every route under `/connect/{id}`.
+/// Compares the signed-in person with the owner, or where nobody can sign in, asks whether this browser's code was typed.
+/// It guards every route under `/connect/{id}`.
 ///
 /// # Errors
 /// [`Refusal::NotSignedIn`], [`Refusal::WrongAccount`] (a security event; nothing is changed).
 pub fn open(app: &App, visit: Visit) -> Result<Opened, Refusal> {
-    let Visit { elicitation, visitor, connection } = visit;
+    if is_by_code(app, &visit.elicitation) {
+        return open_by_code(app, visit);
+    }
+    let Visit { elicitation, visitor, connection, code: _ } = visit;
     let visitor = visitor.ok_or(Refusal::NotSignedIn)?;
     let subject = visitor.subject.as_ref().ok_or(Refusal::NotSignedIn)?;
     let (id, server, provider) = (elicitation.id, elicitation.server.clone(), elicitation.provider.clone());
@@ -69,6 +84,15 @@ pub fn open(app: &App, visit: Visit) -> Result<Opened, Refusal> {
         Refusal::WrongAccount
     })?;
     Ok(Opened { mine, visitor, connection })
+}
+
+/// Whoever is signed in counts for nothing here: the code alone does.
+fn open_by_code(app: &App, visit: Visit) -> Result<Opened, Refusal> {
+    let now = app.clock.now();
+    let code = visit.code.ok_or(Refusal::NotSignedIn)?;
+    let mine = visit.elicitation.owned_by_code(&code, now).map_err(|_| Refusal::NotSignedIn)?;
+    let visitor = Visitor { browser: code.browser, seen_at: now, subject: None, label: None };
+    Ok(Opened { mine, visitor, connection: visit.connection })
 }
 
 impl Opened {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock::Millis,
     connection::{Account, Connection, ConnectionId, Status},
-    elicitation::{Elicitation, ElicitationId},
+    elicitation::{BrowserCode, Elicitation, ElicitationId},
     scope::Scopes,
     secret::Hash,
     subject::Subject,
@@ -21,9 +21,10 @@ use crate::{
 
 statements! {
     /// Everything that a page needs, in one round trip: the elicitation, this browser's session if it is alive,
-    /// its sign-in for the elicitation's issuer, and the owner's connection.
+    /// its sign-in for the elicitation's issuer, its code for the elicitation, and the owner's connection.
     VISIT = concat!("SELECT e.*, s.browser AS browser, s.seen_at_ms AS session_seen_at_ms, \
-        i.sub AS signed_in_sub, i.label AS signed_in_label, c.id AS c_id, c.account_id AS c_account_id, \
+        i.sub AS signed_in_sub, i.label AS signed_in_label, b.browser AS code_browser, \
+        b.expires_at_ms AS code_expires_at_ms, b.proven_at_ms AS code_proven_at_ms, c.id AS c_id, c.account_id AS c_account_id, \
         c.account_label AS c_account_label, c.granted AS c_granted, c.asked AS c_asked, c.status AS c_status, \
         c.reason AS c_reason, c.generation AS c_generation, c.grant_number AS c_grant_number, \
         c.refresh IS NOT NULL AS c_can_refresh, \
@@ -33,6 +34,7 @@ statements! {
         LEFT JOIN sessions s ON s.id_hash = $2 AND s.replaced_at_ms IS NULL AND s.expires_at_ms > $3 \
             AND s.seen_at_ms > $4 \
         LEFT JOIN sign_ins i ON i.browser = s.browser AND i.issuer = e.issuer \
+        LEFT JOIN browser_codes b ON b.cookie_hash = $5 AND b.elicitation = e.id AND b.expires_at_ms > $3 \
         LEFT JOIN connections c ON c.server = e.server AND c.issuer = e.issuer AND c.sub = e.sub \
             AND c.provider = e.provider");
 }
@@ -45,6 +47,9 @@ struct VisitRow {
     session_seen_at_ms: Option<i64>,
     signed_in_sub: Option<String>,
     signed_in_label: Option<String>,
+    code_browser: Option<Uuid>,
+    code_expires_at_ms: Option<i64>,
+    code_proven_at_ms: Option<i64>,
     c_id: Option<Uuid>,
     c_account_id: Option<String>,
     c_account_label: Option<String>,
@@ -68,6 +73,8 @@ pub struct Visit {
     pub elicitation: Elicitation,
     /// The browser's session, when it has a live one.
     pub visitor: Option<Visitor>,
+    /// The browser's code for it, where it shows one or has shown the one that was typed.
+    pub code: Option<BrowserCode>,
     /// The owner's connection for the same provider, without its sealed values.
     pub connection: Option<Connection>,
 }
@@ -75,7 +82,7 @@ pub struct Visit {
 /// Who visits.
 #[derive(Clone, Debug)]
 pub struct Visitor {
-    /// The session's lineage.
+    /// The session's lineage, or what names a browser that has shown a code.
     pub browser: Uuid,
     /// When its idle stamp was last written.
     pub seen_at: Millis,
@@ -85,11 +92,19 @@ pub struct Visitor {
     pub label: Option<String>,
 }
 
-impl TryFrom<VisitRow> for Visit {
-    type Error = StoreError;
-
-    fn try_from(row: VisitRow) -> Result<Self, StoreError> {
+impl VisitRow {
+    /// `cookie` is the hash that the row was found by.
+    fn visit(self, cookie: Option<&Hash>) -> Result<Visit, StoreError> {
+        let row = self;
         let elicitation = Elicitation::try_from(row.elicitation)?;
+        let found = cookie.zip(row.code_browser.zip(row.code_expires_at_ms));
+        let code = found.map(|(cookie, (browser, expires_at))| BrowserCode {
+            elicitation: elicitation.id,
+            browser,
+            cookie: *cookie,
+            expires_at: Millis(expires_at),
+            proven_at: row.code_proven_at_ms.map(Millis),
+        });
         let subject = row
             .signed_in_sub
             .map(|sub| Subject::new(elicitation.owner.issuer.clone(), sub))
@@ -136,7 +151,7 @@ impl TryFrom<VisitRow> for Visit {
                 updated_at: Millis(row.c_updated_at_ms.unwrap_or_default()),
             }),
         };
-        Ok(Self { elicitation, visitor, connection })
+        Ok(Visit { elicitation, visitor, code, connection })
     }
 }
 
@@ -145,7 +160,8 @@ fn scopes(text: Option<&str>) -> Result<Scopes, StoreError> {
 }
 
 impl Store {
-    /// Everything that a page needs, in one round trip. `idle_since` is the oldest idle stamp that still counts.
+    /// Everything that a page needs, in one round trip. `idle_since` is the oldest idle stamp that still counts; `code`
+    /// is the hash of the secret in the browser's code cookie.
     ///
     /// # Errors
     /// When the store is unavailable.
@@ -153,6 +169,7 @@ impl Store {
         &self,
         id: ElicitationId,
         session: Option<&Hash>,
+        code: Option<&Hash>,
         now: Millis,
         idle_since: Millis,
     ) -> Result<Option<Visit>, StoreError> {
@@ -162,9 +179,10 @@ impl Store {
                 .bind(session.map(Hash::as_bytes))
                 .bind(now.0)
                 .bind(idle_since.0)
+                .bind(code.map(Hash::as_bytes))
                 .fetch_optional(pool)
                 .await?
         });
-        row.map(Visit::try_from).transpose()
+        row.map(|row| row.visit(code)).transpose()
     }
 }

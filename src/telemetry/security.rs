@@ -17,6 +17,8 @@ pub enum SecurityEvent {
     SignInRefused,
     /// An access token that an MCP server passed on and that does not check (R2).
     SubjectTokenInvalid,
+    /// A code that no browser shows.
+    CodeRefused,
     /// An API key that nobody has.
     ApiKeyRefused,
     /// A refresh gave tokens of another account (R82).
@@ -25,7 +27,7 @@ pub enum SecurityEvent {
 
 impl SecurityEvent {
     /// Every event, so that each exists at 0 from the start.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::WrongAccount,
         Self::OtherBrowser,
         Self::ProviderMismatch,
@@ -33,6 +35,7 @@ impl SecurityEvent {
         Self::SealedValueUnreadable,
         Self::SignInRefused,
         Self::SubjectTokenInvalid,
+        Self::CodeRefused,
         Self::ApiKeyRefused,
         Self::AccountMismatch,
     ];
@@ -47,6 +50,7 @@ impl SecurityEvent {
             Self::SealedValueUnreadable => "sealed_value_unreadable",
             Self::SignInRefused => "sign_in_refused",
             Self::SubjectTokenInvalid => "subject_token_invalid",
+            Self::CodeRefused => "code_refused",
             Self::ApiKeyRefused => "api_key_refused",
             Self::AccountMismatch => "account_mismatch",
         }
@@ -66,6 +70,7 @@ impl SecurityEvent {
             }
             Self::SignInRefused => "A sign-in response was not asked for by this browser, or does not check.",
             Self::SubjectTokenInvalid => "An MCP server passed on an access token that proves nothing.",
+            Self::CodeRefused => "An MCP client passed on a code that no browser shows.",
             Self::ApiKeyRefused => "The API was called with a key that nobody has.",
             Self::AccountMismatch => {
                 "A refresh gave tokens of another account than the connection's; it is quarantined."

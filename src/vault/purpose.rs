@@ -28,6 +28,10 @@ purposes! {
     BrowserCookie = "browser-cookie",
     /// One attempt's `state` and binding secret.
     AttemptCookie = "attempt-cookie",
+    /// One browser's code for an elicitation, and the secret that the code stands for.
+    CodeCookie = "code-cookie",
+    /// The digest of such a code.
+    BrowserCode = "browser-code",
     /// MCP's `requestState`.
     RequestState = "request-state",
     /// The token of a form.

@@ -4,7 +4,7 @@
 use axum::{extract::RawQuery, response::Response};
 
 use crate::{
-    connect::{self, Arrival, Arriving, Refusal},
+    connect::{self, Arrival, Arriving, Browser, Refusal},
     elicitation::{AttemptId, ElicitationId, ProviderId, ServerId},
 };
 
@@ -55,15 +55,15 @@ pub async fn resume(here: Here, Segments(id): Segments<String>, RawQuery(query):
         return here.not_found();
     };
     let session = here.session();
+    let code = |id| here.code_cookie(id).map(|cookie| cookie.hash());
+    let browser = Browser { session: session.as_ref(), code: &code };
     let cookie = |id| here.attempt_cookie(id).map(str::to_owned);
-    match connect::resume(&here.app, id, attempt, session.as_ref(), &cookie).await {
+    match connect::resume(&here.app, id, attempt, browser, &cookie).await {
         Ok(arrival) => go(&arrival),
         Err(refusal) => {
             let visit = here.look(id).await;
             match (refusal, visit) {
-                (Refusal::NotSignedIn, Ok(visit)) => {
-                    here.show(&here.sign_in(&visit.elicitation, Some(attempt)))
-                }
+                (Refusal::NotSignedIn, Ok(visit)) => here.way_in(&visit, Some(attempt)),
                 (refusal, visit) => {
                     let visitor = visit.ok().and_then(|visit| visit.visitor);
                     here.refuse(refusal, id, visitor.as_ref())
@@ -78,8 +78,10 @@ async fn take(here: &Here, path: &(String, String), pairs: &[(String, String)]) 
         return see_other("/stopped/not-found");
     };
     let session = here.session();
+    let code = |id| here.code_cookie(id).map(|cookie| cookie.hash());
+    let browser = Browser { session: session.as_ref(), code: &code };
     let cookie = |id| here.attempt_cookie(id).map(str::to_owned);
-    let at = Arriving { server: &server, provider: &provider, session: session.as_ref(), cookie: &cookie };
+    let at = Arriving { server: &server, provider: &provider, browser, cookie: &cookie };
     match connect::arrive(&here.app, pairs, &at).await {
         Ok(arrival) => go(&arrival),
         Err(Refusal::Store(error)) => {

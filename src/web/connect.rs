@@ -30,11 +30,11 @@ pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
         Ok(visit) => visit,
         Err(refusal) => return here.refuse(refusal, id, None),
     };
-    let (visitor, asked) = (visit.visitor.clone(), visit.elicitation.clone());
+    let visited = visit.clone();
     match connect::open(&here.app, visit) {
         Ok(opened) => here.question(&opened),
-        Err(Refusal::NotSignedIn) => here.show(&here.sign_in(&asked, None)),
-        Err(refusal) => here.refuse(refusal, id, visitor.as_ref()),
+        Err(Refusal::NotSignedIn) => here.way_in(&visited, None),
+        Err(refusal) => here.refuse(refusal, id, visited.visitor.as_ref()),
     }
 }
 
@@ -152,14 +152,16 @@ impl Here {
     /// Looks, and keeps the session's idle stamp no older than a tenth of its idle life.
     pub async fn look(&self, id: ElicitationId) -> Result<Visit, Refusal> {
         let session = self.session();
-        let visit = connect::look(&self.app, id, session.as_ref()).await?;
+        let code = |id| self.code_cookie(id).map(|cookie| cookie.hash());
+        let browser = connect::Browser { session: session.as_ref(), code: &code };
+        let visit = connect::look(&self.app, id, browser).await?;
         if let (Some(session), Some(visitor)) = (session, &visit.visitor) {
             self.touch(&session, visitor.seen_at).await?;
         }
         Ok(visit)
     }
 
-    /// The session, the form's token, the comparison: what every post under `/connect/{id}` begins with.
+    /// The session or the browser's code, the form's token, the comparison: what every post under `/connect/{id}` begins with.
     pub async fn posted(&self, id: &str, body: &Bytes) -> Result<(Opened, Parameters), Box<Response>> {
         let id: ElicitationId = id.parse().map_err(|_| Box::new(self.not_found()))?;
         let form = Parameters::form(&self.headers, body).map_err(|error| {
@@ -170,8 +172,9 @@ impl Here {
         })?;
         let visit = self.look(id).await.map_err(|refusal| Box::new(self.refuse(refusal, id, None)))?;
         let visitor = visit.visitor.clone();
-        if let (Some(session), Some(_)) = (self.session(), &visitor) {
-            csrf::check(&self.app, &self.headers, &session, form.get(csrf::FIELD))
+        let known = visitor.is_some() || visit.code.is_some();
+        if let (Some(key), true) = (self.form_key(&visit.elicitation), known) {
+            csrf::check(&self.app, &self.headers, &key, form.get(csrf::FIELD))
                 .map_err(|_| Box::new(self.bad(Bad::FromElsewhere)))?;
         }
         let opened = connect::open(&self.app, visit)
@@ -185,7 +188,8 @@ impl Here {
         let who = pages::Asked { client: None, ..self.asked(asked) };
         let server = self.app.server(&asked.server);
         let authority = server.and_then(|server| {
-            self.app.settings.authorization_servers.iter().find(|one| one.id == server.authorization_server)
+            let id = server.authorization_server.as_ref()?;
+            self.app.settings.authorization_servers.iter().find(|one| one.id == *id)
         });
         pages::SignIn {
             frame: self.frame(),
@@ -224,8 +228,8 @@ impl Here {
             already: self.permissions(asked, &granted),
             provider_host: self.provider_host(asked),
             account_hint: hint.map(Label::new),
-            person: person(&opened.visitor),
-            switch: Some(sign_in_path(asked.id, None, true)),
+            person: signed_in(opened),
+            switch: signed_in(opened).map(|_| sign_in_path(asked.id, None, true)),
             expires_at: OffsetDateTime::from_unix_timestamp(asked.expires_at.seconds()).ok(),
             agree: self.agree_post(asked),
             decline: self.decline_post(asked),
@@ -246,9 +250,9 @@ impl Here {
             already: self.permissions(asked, &granted),
             keep: connection
                 .filter(|one| one.covers(&asked.scopes, self.app.clock.now()))
-                .map(|_| self.post(format!("/connect/{}/keep", asked.id))),
-            person: person(&opened.visitor),
-            switch: Some(sign_in_path(asked.id, None, true)),
+                .map(|_| self.post_of(asked, "keep")),
+            person: signed_in(opened),
+            switch: signed_in(opened).map(|_| sign_in_path(asked.id, None, true)),
             agree: self.agree_post(asked),
             decline: self.decline_post(asked),
         })
@@ -256,12 +260,12 @@ impl Here {
 
     /// `POST .../continue`.
     pub fn agree_post(&self, asked: &Elicitation) -> Post {
-        self.post(format!("/connect/{}/continue", asked.id))
+        self.post_of(asked, "continue")
     }
 
     /// `POST .../decline`.
     pub fn decline_post(&self, asked: &Elicitation) -> Post {
-        self.post(format!("/connect/{}/decline", asked.id))
+        self.post_of(asked, "decline")
     }
 
     fn provider_failed(&self, error: &crate::provider::ProviderError, opened: &Opened) -> Response {
@@ -314,7 +318,9 @@ impl Here {
             .map(|(attempt, granted)| attempt.scopes.without(&asked.scopes).without(granted));
         let lost = lost.unwrap_or_default();
         let (frame, who) = (self.frame_of(&opened.visitor), self.asked(asked));
-        let connections = Some(format!("/connections?server={}", asked.server));
+        // Where nobody can sign in there is no such page.
+        let has_page = self.app.server(&asked.server).is_some_and(|one| one.authorization_server.is_some());
+        let connections = has_page.then(|| format!("/connections?server={}", asked.server));
         let then = if asked.is_own() { pages::Then::Rest } else { pages::Then::GoBack };
         if missing.is_empty() && lost.is_empty() {
             return self.show(&pages::Connected {
@@ -327,7 +333,9 @@ impl Here {
                 connections,
             });
         }
-        let rest = connection.filter(|one| connect::worth_asking(&self.app, one).is_some());
+        // The connections page, where it leads, is for who is signed in.
+        let rest = connection
+            .filter(|one| signed_in(opened).is_some() && connect::worth_asking(&self.app, one).is_some());
         self.show(&pages::PartlyConnected {
             frame,
             asked: who,
@@ -339,4 +347,9 @@ impl Here {
             connections,
         })
     }
+}
+
+/// Who is named beside the button; nobody where a code was typed.
+fn signed_in(opened: &Opened) -> Option<Label> {
+    opened.visitor.subject.as_ref().map(|_| person(&opened.visitor))
 }

@@ -238,6 +238,8 @@ impl Here {
     fn reach(&self, server: Option<&str>) -> Option<Reach> {
         let Some(id) = server else { return Some(Reach::Everywhere) };
         let server = self.app.server(&id.parse().ok()?)?;
+        // Where nobody can sign in there is no such page.
+        server.authorization_server.as_ref()?;
         let issuer = self.app.issuer_of(server)?.to_owned();
         Some(Reach::Server { id: server.id.clone(), name: Label::new(&server.name), issuer })
     }
@@ -296,7 +298,10 @@ impl Here {
         let settings = &self.app.settings;
         let used = settings.authorization_servers.iter().filter(|authority| {
             wanted(&authority.issuer)
-                && settings.mcp_servers.iter().any(|server| server.authorization_server == authority.id)
+                && settings
+                    .mcp_servers
+                    .iter()
+                    .any(|server| server.authorization_server.as_ref() == Some(&authority.id))
         });
         used.map(|authority| {
             let host = url::Url::parse(&authority.issuer).ok();

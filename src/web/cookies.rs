@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::{config::PublicUrl, elicitation::AttemptId, secret::Hash};
+use crate::{
+    config::PublicUrl,
+    elicitation::{AttemptId, ElicitationId},
+    secret::Hash,
+};
 
 /// Bytes of all cookies together that are looked at; a browser of ours sends less than 4 KiB.
 const HEADER_BYTES_MAX: usize = 16 * 1024;
 /// Attempts that a browser may have under way; the oldest is dropped (R36).
 const ATTEMPTS_MAX: usize = 8;
+/// Codes that a browser may show or have shown; the oldest is dropped.
+const CODES_MAX: usize = 8;
 
 /// The cookies of one request. A name that stands twice has no value.
 #[derive(Clone, Debug, Default)]
@@ -72,12 +78,29 @@ impl Cookies {
         let too_many = (names.len() + 1).saturating_sub(ATTEMPTS_MAX);
         names.into_iter().take(too_many).map(str::to_owned).collect()
     }
+
+    /// The codes that must be dropped so that `new` fits; their values begin with the time.
+    pub fn codes_to_drop(&self, new: &str) -> Vec<String> {
+        let others = self.starting_with(CODE).filter(|(name, _)| *name != new);
+        let mut by_time: Vec<(&str, &str)> = others.map(|(name, value)| (value, name)).collect();
+        by_time.sort_unstable();
+        let too_many = (by_time.len() + 1).saturating_sub(CODES_MAX);
+        by_time.into_iter().take(too_many).map(|(_, name)| name.to_owned()).collect()
+    }
 }
 
 /// The session's cookie, without the prefix.
 pub const SESSION: &str = "consentry-session";
 /// How the names of attempts' cookies begin.
 pub const ATTEMPT: &str = "consentry-attempt-";
+
+/// How the names of codes' cookies begin.
+pub const CODE: &str = "consentry-code-";
+
+/// The name of the cookie of this browser's code for one elicitation.
+pub fn code(id: ElicitationId) -> String {
+    format!("{CODE}{}", id.0.simple())
+}
 
 /// The name of one attempt's cookie, so that two tabs do not overwrite each other (R36).
 pub fn attempt(id: AttemptId) -> String {
@@ -168,5 +191,15 @@ mod tests {
         let dropped = read(&header, &http).attempts_to_drop();
         assert_eq!(dropped, [format!("{ATTEMPT}{:032}", 0), format!("{ATTEMPT}{:032}", 1)]);
         assert!(read("a=b", &http).attempts_to_drop().is_empty());
+    }
+
+    #[test]
+    fn the_oldest_codes_are_dropped() {
+        let http = url("http://localhost");
+        let header: String = (0..9).map(|n| format!("{CODE}{n}={:013}.v; ", 100 - n)).collect();
+        let cookies = read(&header, &http);
+        assert_eq!(cookies.codes_to_drop(&format!("{CODE}new")), [format!("{CODE}8"), format!("{CODE}7")]);
+        assert_eq!(cookies.codes_to_drop(&format!("{CODE}8")), [format!("{CODE}7")]);
+        assert!(read("a=b", &http).codes_to_drop("new").is_empty());
     }
 }

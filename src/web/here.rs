@@ -11,6 +11,7 @@ use axum::{
 use crate::{
     app::App,
     config::{McpServer, Provider},
+    connect,
     elicitation::{AttemptId, Elicitation, ElicitationId, ProviderId},
     scope::Scopes,
     secret::Hash,
@@ -70,6 +71,21 @@ impl Here {
     pub fn post(&self, action: impl Into<String>) -> Post {
         let token = self.session().map(|session| csrf::token(&self.app, &session)).unwrap_or_default();
         Post::new(action, token)
+    }
+
+    /// A form of a page of this elicitation: its token is bound to what proves the person, the session or this browser's
+    /// code.
+    pub fn post_of(&self, asked: &Elicitation, what: &str) -> Post {
+        let token = self.form_key(asked).map(|key| csrf::token(&self.app, &key)).unwrap_or_default();
+        Post::new(format!("/connect/{}/{what}", asked.id), token)
+    }
+
+    /// What the tokens of this elicitation's forms are bound to.
+    pub fn form_key(&self, asked: &Elicitation) -> Option<Hash> {
+        if connect::is_by_code(&self.app, asked) {
+            return self.code_cookie(asked.id).map(|cookie| cookie.hash());
+        }
+        self.session()
     }
 
     /// The frame of a page that knows nobody.

@@ -143,7 +143,7 @@ impl Here {
             new: Label::new(account.label.as_deref().or(account.id.as_deref()).unwrap_or_default()),
             previous: Label::new(label.unwrap_or_default()),
             previous_suffices: suffices,
-            answer: self.post(format!("/connect/{}/account", asked.id)).with("seen", connect::seen(previous)),
+            answer: self.post_of(asked, "account").with("seen", connect::seen(previous)),
             attempt: attempt.id.to_string(),
             decline: Some(self.decline_post(asked)),
         })
@@ -166,7 +166,7 @@ impl Here {
                 self.show(&pages::Cancelled { frame, asked: who, by })
             }
             State::Expired => {
-                let restart = Some(self.post(format!("/connect/{}/restart", asked.id)));
+                let restart = Some(self.post_of(asked, "restart"));
                 self.show(&pages::Expired { frame, asked: who, restart })
             }
             State::Failed => {

@@ -3,6 +3,7 @@
 //! A page never looks anything up, never decides, and holds nothing that its reader may not know.
 
 mod action;
+mod code;
 mod connection;
 mod connections;
 mod disconnected;
@@ -22,6 +23,7 @@ mod tests;
 mod trip;
 
 pub use action::{Action, Away, Post, To, Weight};
+pub use code::{Closed, Code, Shown};
 pub use connection::{Connection, Disconnect, Happened, History, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};

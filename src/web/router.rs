@@ -16,7 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::app::App;
 
 use super::{
-    assets, callback, connect, connections, headers,
+    assets, callback, code, connect, connections, headers,
     here::{Here, see_other},
     leaving,
     limit::{self, ByAddress},
@@ -32,6 +32,7 @@ pub fn router(app: App) -> Router {
     Router::new()
         .route("/connect", get(connect::show))
         .route("/connect/{id}/continue", post(connect::agree))
+        .route("/connect/{id}/code", post(code::mint))
         .route("/connect/{id}/leaving", quiet(get(leaving::show)))
         .route("/connect/{id}/keep", post(connect::keep))
         .route("/connect/{id}/account", post(connect::account))

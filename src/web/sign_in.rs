@@ -190,7 +190,7 @@ impl Here {
                 return Ok(known.then(|| authority.clone()));
             }
         };
-        Ok(self.app.server(&server).map(|server| server.authorization_server.clone()))
+        Ok(self.app.server(&server).and_then(|server| server.authorization_server.clone()))
     }
 
     /// What came back, with the cookie of its own `state`; the cookie's name goes along with a success.

@@ -4,6 +4,7 @@
 //! The words: "you", "account", "permission", "connect", "disconnect". Never OAuth, token, scope or elicitation. An error
 //! says what happened, whether anything is connected, and what to do.
 
+mod code;
 mod connections;
 mod entry;
 mod moment;
@@ -11,6 +12,7 @@ mod outcome;
 mod refusal;
 mod trip;
 
+pub use code::*;
 pub use connections::*;
 pub use entry::*;
 pub use moment::*;
@@ -58,7 +60,8 @@ sentences! { FRAME:
 }
 
 /// All tables: what there is to translate.
-pub const TABLES: &[&[(&str, &str, &[&str])]] = &[FRAME, ENTRY, TRIP, OUTCOME, REFUSAL, CONNECTIONS, MOMENT];
+pub const TABLES: &[&[(&str, &str, &[&str])]] =
+    &[FRAME, CODE, ENTRY, TRIP, OUTCOME, REFUSAL, CONNECTIONS, MOMENT];
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod calls;
+mod codes;
 mod connections;
 mod elicitations;
 mod events;

@@ -4,6 +4,7 @@
 //! third parties' logs and the whole database.
 
 mod callback;
+mod codes;
 mod forms;
 mod headers;
 mod links;

@@ -24,6 +24,7 @@ mod agreement;
 mod attempts;
 mod audit;
 mod clocks;
+mod codes;
 mod connections;
 mod deliveries;
 mod elicitations;
@@ -54,6 +55,7 @@ async fn every_statement_runs(engine: Engine) {
     leases::every(&db).await;
     reports::every(&db).await;
     clocks::every(&db).await;
+    codes::every(&db).await;
     settle::every(&db).await;
     signals::every(&db).await;
     revocations::every(&db).await;

@@ -213,7 +213,7 @@ async fn people_of_two_authorization_servers_are_shown_together(db: Database) {
         let back = settings.public_url.join("/sign-in/callback/other-id");
         other.register(Client::basic("consentry", &secret).name("Consentry").redirect_uri(back));
         settings.authorization_servers.push(second);
-        settings.mcp_servers[1].authorization_server = "other-id".to_owned();
+        settings.mcp_servers[1].authorization_server = Some("other-id".to_owned());
     })
     .await;
     let mut alice = world.browser();

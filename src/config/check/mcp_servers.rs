@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::{Checker, Declared};
 use crate::{
-    config::{McpServer, Provider, Webhook, raw},
+    config::{BrowserIdentity, McpServer, Provider, Webhook, raw},
     elicitation::{ProviderId, ServerId},
     secret::Secret,
 };
@@ -20,15 +20,27 @@ impl Checker<'_> {
         let mut ids = HashMap::new();
         for (at, raw) in &list {
             self.unique(&mut ids, &format!("{at}.id"), &raw.id);
-            let known = declared.authorization_servers.contains(&raw.authorization_server);
-            self.demand(
-                known,
-                format!("{at}.authorization_server"),
-                "names no [[authorization_servers]] entry",
-            );
+            self.users(at, raw, declared);
         }
         self.owners(&list);
         list.into_iter().filter_map(|(at, raw)| self.mcp_server(&at, raw, declared)).collect()
+    }
+
+    /// Who names the users: an authorization server, or with codes the MCP server itself.
+    fn users(&mut self, at: &str, raw: &raw::McpServer, declared: &Declared) {
+        let key = format!("{at}.authorization_server");
+        match &raw.authorization_server {
+            Some(id) => {
+                let known = declared.authorization_servers.contains(id);
+                self.demand(known, key, "names no [[authorization_servers]] entry");
+            }
+            None => {
+                let codes = raw.identity == raw::BrowserIdentity::Code;
+                self.demand(codes, key, "is missing; only with identity = \"code\" it may be left out");
+                let problem = "needs an authorization_server, which the tokens are of";
+                self.demand(!raw.require_subject_token, format!("{at}.require_subject_token"), problem);
+            }
+        }
     }
 
     /// A provider is one registration of a client, which different owners may not share (R62).
@@ -95,7 +107,13 @@ impl Checker<'_> {
             self.text(&format!("{at}.owner"), owner);
         }
         let webhook = raw.webhook.and_then(|raw| self.webhook(&format!("{at}.webhook"), &raw));
+        let identity = match raw.identity {
+            raw::BrowserIdentity::SignIn => BrowserIdentity::SignIn,
+            raw::BrowserIdentity::Code => BrowserIdentity::Code,
+        };
         Some(McpServer {
+            own_issuer: format!("urn:consentry:mcp-server:{}", raw.id),
+            identity,
             id: raw.id.parse::<ServerId>().ok()?,
             name: raw.name,
             resource: raw.resource,

@@ -131,8 +131,8 @@ pub struct Ready {
     pub provider_host: String,
     /// The account to choose there, when it matters.
     pub account_hint: Option<Label>,
-    /// Who is signed in, named beside the button.
-    pub person: Label,
+    /// Who is signed in, named beside the button; nobody where a code was typed.
+    pub person: Option<Label>,
     /// `/sign-in?...&switch=1`.
     pub switch: Option<String>,
     /// When the link ends.
@@ -258,8 +258,8 @@ pub struct AlreadyConnected {
     pub already: Vec<Permission>,
     /// `POST .../keep`; `None` when the connection does not work or does not suffice.
     pub keep: Option<Post>,
-    /// Who is signed in.
-    pub person: Label,
+    /// Who is signed in; nobody where a code was typed.
+    pub person: Option<Label>,
     /// `/sign-in?...&switch=1`.
     pub switch: Option<String>,
     /// `POST .../continue`.

@@ -180,7 +180,7 @@ pub struct Secret {
     /// Where the provider shows the key.
     pub find: Option<Away>,
     /// Who is signed in.
-    pub person: Label,
+    pub person: Option<Label>,
     /// `/sign-in?...&switch=1`.
     pub switch: Option<String>,
     /// `POST .../secret`.

@@ -36,6 +36,8 @@ macro_rules! names {
 names! {
     /// Nobody is signed in yet; or the sign-in changed hands and wants a yes.
     SignIn "sign-in" OK;
+    /// Nobody can sign in; this browser's code.
+    Code "code" OK;
     /// The question.
     Ready "ready" OK;
     /// The question, when there is an answer already.

@@ -116,7 +116,7 @@ impl Names {
             state,
             fields: vec![field("site", "Site name", false), field("api_key", "API key", true)],
             find: Away::parse("https://provider.example/settings/keys"),
-            person: self.person.clone(),
+            person: Some(self.person.clone()),
             switch: Some(SWITCH.to_owned()),
             submit: post("/connect/1/secret"),
             decline: post("/connect/1/decline"),
@@ -160,6 +160,13 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         sign_in: SIGN_IN.to_owned(),
         others: Vec::new(),
     };
+    let code = |shown| Code {
+        frame: names.nobody(),
+        asked: names.anonymous(),
+        shown,
+        mint: post("/connect/1/code"),
+        on: "/connect?elicitationId=1".to_owned(),
+    };
     let before = |why| Some(Before { account: Some(names.account.clone()), why });
     let ready = |already, hint: Option<&Label>| Ready {
         frame: names.frame(),
@@ -170,7 +177,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         already,
         provider_host: "github.com".to_owned(),
         account_hint: hint.cloned(),
-        person: names.person.clone(),
+        person: Some(names.person.clone()),
         switch: Some(SWITCH.to_owned()),
         expires_at: Some(datetime!(2026-11-29 20:45 UTC)),
         agree: again(),
@@ -184,7 +191,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         new,
         already: names.permissions(),
         keep,
-        person: names.person.clone(),
+        person: Some(names.person.clone()),
         switch: Some(SWITCH.to_owned()),
         agree: again(),
         decline: decline(),
@@ -209,6 +216,14 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
                 confirm: post("/sign-in/confirm"),
                 switch: Some(SWITCH.to_owned()),
             }),
+        ),
+        ("code", Box::new(code(Shown::Nothing))),
+        ("code-shown", Box::new(code(Shown::Code(crate::secret::Secret::new("WDJB-MJHT"))))),
+        ("code-too-old", Box::new(code(Shown::TooOld))),
+        ("code-closed", Box::new(Closed { frame: names.nobody() })),
+        (
+            "ready-by-code",
+            Box::new(Ready { frame: names.nobody(), person: None, switch: None, ..ready(Vec::new(), None) }),
         ),
         ("ready", Box::new(ready(Vec::new(), None))),
         (

@@ -1,4 +1,4 @@
-//! Three MCP servers, three providers, a database, and the API's router over them.
+//! Four MCP servers, three providers, a database, and the API's router over them.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(super) struct Bench {
     /// Removed when the bench is dropped.
     _db: Database,
     pub(super) router: Router,
-    keys: [String; 3],
+    keys: [String; 4],
     _place: TempDir,
 }
 
@@ -62,7 +62,7 @@ impl Bench {
 
     pub(super) async fn with(db: Database, with: With<'_>) -> Self {
         let place = tempfile::tempdir().unwrap();
-        let keys = [(); 3].map(|()| Random.secret().expose().to_owned());
+        let keys = [(); 4].map(|()| Random.secret().expose().to_owned());
         let clock = Clock::manual();
         let app = app(&db, &with, &keys, &clock, &place).await;
         Self { router: consentry::api::router(app.clone()), app, clock, _db: db, keys, _place: place }
@@ -81,6 +81,11 @@ impl Bench {
     /// One that may not name users.
     pub(super) fn careful(&self) -> Caller<'_> {
         Caller { bench: self, key: &self.keys[2] }
+    }
+
+    /// One whose users have no authorization server: they type codes.
+    pub(super) fn coded(&self) -> Caller<'_> {
+        Caller { bench: self, key: &self.keys[3] }
     }
 
     pub(super) async fn call(
@@ -210,13 +215,13 @@ fn trip(now: consentry::clock::Millis, asked: &Elicitation) -> NewAttempt {
     }
 }
 
-async fn app(db: &Database, with: &With<'_>, keys: &[String; 3], clock: &Clock, place: &TempDir) -> App {
+async fn app(db: &Database, with: &With<'_>, keys: &[String; 4], clock: &Clock, place: &TempDir) -> App {
     let path = |name: &str| place.path().join(name).display().to_string();
     std::fs::write(path("key"), Key::generate("k".parse().unwrap(), &Random).1.expose()).unwrap();
     let server = |id: &str, key: &str, more: &str| {
         format!(
             "[[mcp_servers]]\nid = \"{id}\"\nname = \"The {id}\"\nresource = \"https://{id}.example.com/mcp\"\n\
-             authorization_server = \"main\"\napi_keys = [{{ value = \"{key}\" }}]\n\
+             api_keys = [{{ value = \"{key}\" }}]\n\
              providers = [\"acme\", \"globex\"]\n{more}\n"
         )
     };
@@ -232,15 +237,17 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 3], clock: &Clock, 
         "[database]\nurl = \"{database}\"\n[encryption]\nkeys = [{{ id = \"k\", file = \"{key}\" }}]\n\
          [limits]\n{limits}\n\
          [[authorization_servers]]\nid = \"main\"\nissuer = \"{issuer}\"\nclient_id = \"consentry\"\n\
-         client_secret = {{ value = \"s3cret-s3cret\" }}\naccess_tokens = \"{access_tokens}\"\n{files}{notes}{careful}{acme}{globex}{initech}",
+         client_secret = {{ value = \"s3cret-s3cret\" }}\naccess_tokens = \"{access_tokens}\"\n{files}{notes}{careful}{coded}{acme}{globex}{initech}",
         database = db.url.expose(),
         key = path("key"),
         limits = with.limits,
         issuer = with.issuer,
         access_tokens = with.access_tokens,
-        files = server("files", &keys[0], ""),
-        notes = server("notes", &keys[1], ""),
-        careful = server("careful", &keys[2], "require_subject_token = true"),
+        files = server("files", &keys[0], "authorization_server = \"main\""),
+        notes = server("notes", &keys[1], "authorization_server = \"main\""),
+        careful =
+            server("careful", &keys[2], "authorization_server = \"main\"\nrequire_subject_token = true"),
+        coded = server("coded", &keys[3], "identity = \"code\""),
         acme = provider("acme", "Acme"),
         globex = provider("globex", "Globex"),
         initech = provider("initech", "Initech"),

@@ -344,16 +344,18 @@ async fn the_operator_lists_the_newest_first(db: Database) {
 async fn a_page_sees_the_elicitation_and_the_owners_connection(db: Database) {
     let asked = db.store.given_elicitation(&asked()).await;
     let idle_since = NOW.minus(LIFE);
-    let visit = db.store.visit(asked.id, None, NOW, idle_since).await.unwrap().unwrap();
+    let visit = db.store.visit(asked.id, None, None, NOW, idle_since).await.unwrap().unwrap();
     assert_eq!(visit.elicitation.id, asked.id);
     assert!(visit.visitor.is_none() && visit.connection.is_none());
     let connection = db.store.given_connection("octocat").await;
     let visit =
-        db.store.visit(asked.id, Some(&digest("no session")), NOW, idle_since).await.unwrap().unwrap();
+        db.store.visit(asked.id, Some(&digest("no session")), None, NOW, idle_since).await.unwrap().unwrap();
     assert!(visit.visitor.is_none());
     let seen = visit.connection.unwrap();
     assert_eq!((seen.id, seen.as_grant()), (connection.id, connection.as_grant()));
     assert_eq!(seen.account, connection.account);
     assert!(seen.access.as_bytes().is_empty() && seen.refresh.is_none(), "a page has no use for tokens");
-    assert!(db.store.visit(ElicitationId(Random.uuid()), None, NOW, idle_since).await.unwrap().is_none());
+    assert!(
+        db.store.visit(ElicitationId(Random.uuid()), None, None, NOW, idle_since).await.unwrap().is_none()
+    );
 }

@@ -201,7 +201,7 @@ async fn a_page_sees_who_is_signed_in_for_its_issuer(db: Database) {
     let others = db.store.given_elicitation(&others).await;
     let visit = async |asked: &Elicitation, seconds| {
         let now = after(seconds);
-        db.store.visit(asked.id, Some(&id), now, now.minus(IDLE)).await.unwrap().unwrap().visitor
+        db.store.visit(asked.id, Some(&id), None, now, now.minus(IDLE)).await.unwrap().unwrap().visitor
     };
     let visitor = visit(&mine, 1).await.unwrap();
     assert_eq!((visitor.browser, visitor.seen_at), (browser, NOW));

@@ -1,0 +1,190 @@
+//! Where nobody can sign in: when the user is asked for the code on the page, by which form, and what came of it.
+//!
+//! The form goes to the client of the user whom the MCP server knows, and never holds the code. It is asked for only once
+//! the link is out, for the page behind the link is what shows it.
+
+use consentry_elicitation::{
+    ElicitValue, Era, FormAsk, FormRequest, INPUT_METHODS, InputResponses, Prefer, Reply, Turn, choose,
+    form::{Form, Text},
+};
+use futures_util::future::try_join_all;
+
+use crate::{
+    config::BrowserIdentity,
+    connect::{self, Refusal},
+    credential::Resolved,
+    elicitation::Elicitation,
+    secret::Secret,
+    subject::Subject,
+};
+
+use super::{auth::Caller, problem::Problem, question::Question};
+
+/// The form's only field.
+const FIELD: &str = "code";
+
+/// Whether this MCP server's users type codes.
+pub(super) fn is_used(caller: &Caller) -> bool {
+    caller.server().identity == BrowserIdentity::Code
+}
+
+/// The key of an elicitation's form in a modern round.
+pub(super) fn key(asked: &Elicitation) -> String {
+    format!("code-{}", asked.provider)
+}
+
+/// The reply of a first round: the links; or the form, for a client that was given them before and is not sent them
+/// within its calls; or words, for a client that cannot be asked for a code at all.
+pub(super) async fn first_reply(
+    caller: &Caller,
+    question: &Question,
+    asked: &[Elicitation],
+    all_were_open: bool,
+    state: Option<&str>,
+) -> Result<Option<Reply>, Problem> {
+    let client = &question.client;
+    if !is_used(caller) {
+        return Ok(None);
+    }
+    let turn = Turn::Ask { request_state: state };
+    if !client.elicitation.form() {
+        let Some(first) = asked.first() else { return Ok(None) };
+        let server = &caller.server().name;
+        let message =
+            format!("{server} must ask for a code before {} can be connected.", provider(caller, first));
+        return Ok(Some(choose(client, &form(first, message)?, turn)));
+    }
+    let by_link = client.elicitation.url()
+        && match client.era() {
+            Era::Modern => INPUT_METHODS.contains(&client.method.as_str()),
+            Era::Legacy => client.prefer == Prefer::Request && asked.len() == 1,
+        };
+    if by_link || !all_were_open {
+        return Ok(None);
+    }
+    let form = ask(caller, asked, None).await?;
+    Ok(form.map(|form| choose(client, &form, turn)))
+}
+
+/// The form for the first of these that is open and has no proven browser yet; `left` are the tries after a wrong code.
+pub(super) async fn ask(
+    caller: &Caller,
+    asked: &[Elicitation],
+    left: Option<i64>,
+) -> Result<Option<FormAsk>, Problem> {
+    let unproven = unproven(caller, asked).await?;
+    let Some(first) = unproven.first() else { return Ok(None) };
+    let host = caller.app.settings.public_url.authority();
+    let message = match left {
+        None => format!(
+            "Type the code that the page at {host} shows you, to connect {}. So {} knows that the browser with that page \
+             is yours. If somebody else gave you a code, do not type it.",
+            provider(caller, first),
+            caller.server().name,
+        ),
+        Some(left) => format!(
+            "No page that is open now shows that code. Type the one that your own page at {host} shows you, to connect \
+             {}. Tries left: {left}.",
+            provider(caller, first),
+        ),
+    };
+    form(first, message).map(Some)
+}
+
+/// Those that are open and have no proven browser yet.
+pub(super) async fn unproven<'a>(
+    caller: &Caller,
+    asked: &'a [Elicitation],
+) -> Result<Vec<&'a Elicitation>, Refusal> {
+    let (app, now) = (&caller.app, caller.app.clock.now());
+    let open = asked.iter().filter(|one| one.state(now).is_open() && connect::is_by_code(app, one));
+    let looked = open.map(async |one| {
+        let proven = app.store.has_proven_browser(one.id, now).await?;
+        Ok::<_, Refusal>((!proven).then_some(one))
+    });
+    Ok(try_join_all(looked).await?.into_iter().flatten().collect())
+}
+
+/// Takes the codes that came with a call: from the answer to each elicitation's form, or the one that the MCP server
+/// passes on, which may be for any of them. Gives the tries that are left when one was wrong.
+pub(super) async fn take(
+    caller: &Caller,
+    question: &Question,
+    asked: &[Elicitation],
+    responses: &InputResponses,
+) -> Result<Option<i64>, Refusal> {
+    let app = &caller.app;
+    let now = app.clock.now();
+    let open: Vec<Elicitation> = asked
+        .iter()
+        .filter(|one| one.state(now).is_open() && connect::is_by_code(app, one))
+        .cloned()
+        .collect();
+    let mut codes: Vec<(&[Elicitation], Secret)> = open
+        .iter()
+        .filter_map(|one| Some((std::slice::from_ref(one), answered(responses, &key(one))?)))
+        .collect();
+    if let Some(code) = question.code.as_ref().filter(|_| codes.is_empty() && !open.is_empty()) {
+        codes.push((&open, code.clone()));
+    }
+    let mut least = None;
+    for (of, code) in codes {
+        let left = connect::prove(app, of, &question.client_ref, &code).await?;
+        least = least.into_iter().chain(left).min();
+    }
+    Ok(least)
+}
+
+fn answered(responses: &InputResponses, key: &str) -> Option<Secret> {
+    match responses.elicited(key)?.content?.remove(FIELD)? {
+        ElicitValue::Text(code) => Some(Secret::new(code)),
+        ElicitValue::Number(_) | ElicitValue::Bool(_) | ElicitValue::Many(_) => None,
+    }
+}
+
+/// What a code without a `request_state` may be for: what is open for the same user, needs and client.
+pub(super) async fn open_of(
+    caller: &Caller,
+    question: &Question,
+    owner: &Subject,
+    found: &[Resolved],
+) -> Result<Vec<Elicitation>, Problem> {
+    let missing = question.needs.iter().zip(found).filter(|(_, found)| matches!(found, Resolved::Missing(_)));
+    let (app, server) = (&caller.app, &caller.server().id);
+    let now = app.clock.now();
+    let each =
+        missing.map(|(need, _)| app.store.open_of(server, owner, &need.provider, &question.client_ref, now));
+    Ok(try_join_all(each).await?.into_iter().flatten().collect())
+}
+
+/// Of what a code may have been for, one for each provider: the one whose browser is proven now, else the newest.
+pub(super) async fn pick(caller: &Caller, open: Vec<Elicitation>) -> Result<Vec<Elicitation>, Problem> {
+    let waiting: Vec<_> = unproven(caller, &open).await?.into_iter().map(|one| one.id).collect();
+    let mut picked: Vec<Elicitation> = Vec::new();
+    for one in open {
+        let same = picked.iter_mut().find(|other| other.provider == one.provider);
+        match same {
+            None => picked.push(one),
+            Some(other) if waiting.contains(&other.id) && !waiting.contains(&one.id) => *other = one,
+            Some(_) => {}
+        }
+    }
+    Ok(picked)
+}
+
+fn form(asked: &Elicitation, message: String) -> Result<FormAsk, Problem> {
+    let field =
+        Text::new().title("Code on the page").description("Eight letters, such as WDJB-MJHT.").length(8, 16);
+    let form = Form::builder().required(FIELD, field).build().map_err(|_| Problem::internal())?;
+    let request = FormRequest::new(message, form).map_err(|error| {
+        // The only part of it that is not ours are names from the settings.
+        tracing::error!(%error, "the form for a code cannot be asked; rename the MCP server or the provider");
+        Problem::internal()
+    })?;
+    Ok(FormAsk::new(key(asked), request))
+}
+
+fn provider(caller: &Caller, asked: &Elicitation) -> String {
+    let known = caller.app.providers.get(&asked.provider);
+    known.map_or_else(|| asked.provider.to_string(), |known| known.name.clone())
+}

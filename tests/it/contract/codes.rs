@@ -1,0 +1,186 @@
+//! Browsers' codes: each proves its own browser, tries are counted before they are compared, and nobody's ends another's.
+
+use std::time::Duration;
+
+use consentry::{
+    clock::Millis,
+    elicitation::{BrowserCode, Elicitation, ElicitationId, NewElicitation, State},
+    random::Random,
+    secret::Hash,
+    store::{Proof, Typed, Visit},
+};
+use futures_util::future::join_all;
+
+use super::given::*;
+use crate::engine::Database;
+
+contract! {
+    r3_a_code_proves_the_browser_that_shows_it_and_no_other,
+    a_browser_replaces_its_own_code_and_nobody_elses,
+    r9_of_many_tries_at_once_three_are_compared,
+    a_right_code_counts_nothing_and_is_right_again,
+    r10_a_code_ends_with_its_minutes_and_its_elicitation,
+    what_may_be_meant_is_open_and_the_clients_own,
+}
+
+const TRIES: i64 = 3;
+
+fn code(asked: &Elicitation, cookie: &str, expires_at: Millis) -> BrowserCode {
+    BrowserCode {
+        elicitation: asked.id,
+        browser: Random.uuid(),
+        cookie: digest(cookie),
+        expires_at,
+        proven_at: None,
+    }
+}
+
+async fn mints(db: &Database, asked: &Elicitation, cookie: &str, shown: &str) -> bool {
+    db.store.mint_code(&code(asked, cookie, after(300)), &digest(shown), None, NOW).await.unwrap()
+}
+
+/// What it was right for, or the tries that are left.
+async fn types(
+    db: &Database,
+    asked: &[Elicitation],
+    typed: &str,
+    client: &str,
+    now: Millis,
+) -> Result<ElicitationId, i64> {
+    let tags = vec![vec![digest("under an older key"), digest(typed)]; asked.len()];
+    let typed = Typed {
+        elicitations: asked,
+        tags: &tags,
+        client: digest(client),
+        tries_max: TRIES,
+        after_ms: 60_000,
+    };
+    match db.store.prove(typed, now).await.unwrap() {
+        Proof::Matched(id) => Ok(id),
+        Proof::Wrong(left) => {
+            assert_eq!(left.len(), asked.len());
+            Err(left.into_iter().map(|(_, left)| left).min().unwrap_or(TRIES))
+        }
+    }
+}
+
+async fn looks(db: &Database, asked: &Elicitation, cookie: &str, now: Millis) -> Visit {
+    let cookie: Hash = digest(cookie);
+    let idle_since = now.minus(Duration::from_secs(1800));
+    db.store.visit(asked.id, None, Some(&cookie), now, idle_since).await.unwrap().unwrap()
+}
+
+async fn is_proven(db: &Database, asked: &Elicitation, cookie: &str, now: Millis) -> bool {
+    let visit = looks(db, asked, cookie, now).await;
+    visit.code.is_some_and(|code| visit.elicitation.owned_by_code(&code, now).is_ok())
+}
+
+async fn r3_a_code_proves_the_browser_that_shows_it_and_no_other(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let other = db.store.given_elicitation(&asked_by("session-2")).await;
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    assert!(mints(&db, &asked, "mallorys", "BBBB").await);
+    assert!(mints(&db, &other, "hers-too", "AAAA").await, "of another elicitation it is another code");
+    assert!(!mints(&db, &asked, "third", "AAAA").await, "two browsers never show the same code");
+    assert!(!db.store.has_proven_browser(asked.id, NOW).await.unwrap());
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "AAAA", "c", NOW).await, Ok(asked.id));
+    assert!(db.store.has_proven_browser(asked.id, NOW).await.unwrap());
+    assert!(!db.store.has_proven_browser(other.id, NOW).await.unwrap());
+    assert!(is_proven(&db, &asked, "hers", after(1)).await);
+    for cookie in ["mallorys", "hers-too", "third", "nobodys"] {
+        assert!(!is_proven(&db, &asked, cookie, after(1)).await, "{cookie}");
+    }
+    assert!(!is_proven(&db, &other, "hers", after(1)).await);
+    // A second browser of the owner's is proven by its own code.
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "BBBB", "c", NOW).await, Ok(asked.id));
+    assert!(is_proven(&db, &asked, "hers", after(1)).await);
+}
+
+async fn a_browser_replaces_its_own_code_and_nobody_elses(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    assert!(mints(&db, &asked, "mallorys", "BBBB").await);
+    let new = code(&asked, "hers-2", after(300));
+    assert!(db.store.mint_code(&new, &digest("CCCC"), Some(&digest("hers")), NOW).await.unwrap());
+    assert!(looks(&db, &asked, "hers", NOW).await.code.is_none());
+    assert!(looks(&db, &asked, "mallorys", NOW).await.code.is_some());
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "CCCC", "c", NOW).await, Ok(asked.id));
+    // A proven browser is not forgotten, whatever comes after.
+    let late = code(&asked, "hers-3", after(300));
+    assert!(db.store.mint_code(&late, &digest("DDDD"), Some(&digest("hers-2")), NOW).await.unwrap());
+    assert!(is_proven(&db, &asked, "hers-2", after(1)).await);
+    // What is over gets no code.
+    assert!(db.store.close(&asked, State::Cancelled, "test", NOW).await.unwrap());
+    assert!(!mints(&db, &asked, "late", "EEEE").await);
+}
+
+/// The count comes first, in the same transaction, so that no rush has a fourth try.
+async fn r9_of_many_tries_at_once_three_are_compared(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    let rush = (0..12).map(|n| {
+        let (db, asked) = (db.clone(), asked.clone());
+        async move { types(&db, &[asked], &format!("WRONG{n}"), "c", NOW).await }
+    });
+    let mut left: Vec<i64> =
+        join_all(rush).await.into_iter().map(|proof| proof.expect_err("nobody shows it")).collect();
+    left.sort_unstable();
+    assert_eq!(left[9..], [0, 1, 2]);
+    assert_eq!(left.iter().filter(|left| **left == 0).count(), 10);
+    // Even the right one is too late now, for this client; another has tries of its own.
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "AAAA", "c", NOW).await, Err(0));
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "AAAA", "d", NOW).await, Ok(asked.id));
+}
+
+async fn a_right_code_counts_nothing_and_is_right_again(db: Database) {
+    let first = db.store.given_elicitation(&asked_by("one")).await;
+    let second = db.store.given_elicitation(&asked_by("two")).await;
+    let both = [first.clone(), second.clone()];
+    assert!(mints(&db, &first, "hers", "AAAA").await);
+    assert!(mints(&db, &second, "hers-too", "BBBB").await);
+    assert_eq!(types(&db, &both, "XXXX", "c", NOW).await, Err(2));
+    for _ in 0..5 {
+        assert_eq!(types(&db, &both, "AAAA", "c", NOW).await, Ok(first.id));
+        assert_eq!(types(&db, &both, "BBBB", "c", NOW).await, Ok(second.id));
+    }
+    // Right ones give no tries back either.
+    assert_eq!(types(&db, &both, "XXXX", "c", NOW).await, Err(1));
+    assert_eq!(types(&db, &both, "XXXX", "c", NOW).await, Err(0));
+    assert_eq!(types(&db, &[], "AAAA", "c", NOW).await, Err(TRIES));
+}
+
+async fn r10_a_code_ends_with_its_minutes_and_its_elicitation(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let one = std::slice::from_ref(&asked);
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    assert!(looks(&db, &asked, "hers", after(299)).await.code.is_some_and(|code| code.waits(after(299))));
+    assert!(looks(&db, &asked, "hers", after(300)).await.code.is_none());
+    assert_eq!(types(&db, one, "AAAA", "c", after(300)).await, Err(2));
+    assert_eq!(types(&db, one, "AAAA", "c", after(299)).await, Ok(asked.id));
+    // From then on it lasts as long as its elicitation, and a minute more for the outcome.
+    let end = asked.expires_at.plus(Duration::from_secs(60));
+    assert!(is_proven(&db, &asked, "hers", end.minus(Duration::from_millis(1))).await);
+    assert!(!is_proven(&db, &asked, "hers", end).await);
+    assert!(db.store.has_proven_browser(asked.id, after(400)).await.unwrap());
+    assert!(!db.store.has_proven_browser(asked.id, end).await.unwrap());
+    // The sweeper takes what is over, and nothing else.
+    db.store.purge_codes(end.minus(Duration::from_millis(1))).await.unwrap();
+    assert!(is_proven(&db, &asked, "hers", after(400)).await);
+    db.store.purge_codes(end).await.unwrap();
+    assert!(!is_proven(&db, &asked, "hers", after(400)).await);
+}
+
+async fn what_may_be_meant_is_open_and_the_clients_own(db: Database) {
+    let old = db.store.given_elicitation(&asked_by("")).await;
+    let new = NewElicitation { scopes: scopes(&["gist"]), ..asked_by("") };
+    let new = db.store.create(&new, after(5)).await.unwrap().elicitation;
+    let closed = db.store.given_elicitation(&asked_by("")).await;
+    assert!(db.store.close(&closed, State::Cancelled, "test", NOW).await.unwrap());
+    db.store.given_elicitation(&asked_by("other")).await;
+    db.store.given_elicitation(&NewElicitation { owner: bob(), ..asked_by("") }).await;
+    db.store.given_elicitation(&NewElicitation { server: notes(), ..asked_by("") }).await;
+    let open =
+        async |now| db.store.open_of(&files(), &alice(), &github(), "", now).await.unwrap().into_iter();
+    assert_eq!(open(after(6)).await.map(|one| one.id).collect::<Vec<_>>(), [new.id, old.id]);
+    assert_eq!(open(old.expires_at).await.count(), 0);
+}
