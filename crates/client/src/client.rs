@@ -13,8 +13,8 @@ use crate::events::Events;
 use crate::provider::Providers;
 use crate::transport::{Call, Policy, Transport};
 use crate::{
-    Action, Answered, Connection, ConnectionQuery, Connections, Created, Elicitation, Error, Provider,
-    Resolution, Resolve, Secret,
+    Action, Answered, Connection, ConnectionQuery, Connections, Created, Elicitation, Error, McpClient,
+    Provider, Resolution, Resolve, Secret,
 };
 
 /// A connection to Consentry; cheap to clone, for the whole process.
@@ -178,8 +178,22 @@ impl Client {
     ///
     /// Any [`Error`].
     pub async fn respond(&self, id: &str, action: Action) -> Result<Answered, Error> {
+        self.respond_with(id, &json!({ "action": action })).await
+    }
+
+    /// The same with the client that answered: for its era and method in the words after [`Action::Error`], and for the
+    /// form after [`Action::Accept`] where the MCP server's users type a code (`identity = "code"`).
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`].
+    pub async fn respond_as(&self, id: &str, action: Action, client: &McpClient) -> Result<Answered, Error> {
+        self.respond_with(id, &json!({ "action": action, "client": client })).await
+    }
+
+    async fn respond_with(&self, id: &str, body: &serde_json::Value) -> Result<Answered, Error> {
         let path = ["v1", "elicitations", id, "response"];
-        let call = Call::new(Method::POST, &path).body(&json!({ "action": action }))?;
+        let call = Call::new(Method::POST, &path).body(body)?;
         let body = self.0.send(&call).await?;
         if body.is_empty() {
             return Ok(Answered::default());

@@ -123,7 +123,7 @@ impl From<consentry_elicitation::ElicitAction> for Action {
     }
 }
 
-/// An elicitation that was made, or an open one used again.
+/// An elicitation that was made, or an open one used again; for several needs, all of them.
 ///
 /// ```no_run
 /// # async fn example(consentry: consentry_client::Client) -> Result<(), consentry_client::Error> {
@@ -136,12 +136,37 @@ impl From<consentry_elicitation::ElicitAction> for Action {
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "CreatedWire")]
 #[non_exhaustive]
 pub struct Created {
-    /// The elicitation.
+    /// The elicitation; of several the first.
     pub elicitation: Elicitation,
+    /// Those of the further needs, in their order.
+    pub further: Vec<Elicitation>,
     /// What to hand to the MCP client.
     pub reply: Reply,
+}
+
+#[derive(Deserialize)]
+struct CreatedWire {
+    elicitation: Option<Elicitation>,
+    elicitations: Option<Vec<Elicitation>>,
+    reply: Reply,
+}
+
+impl TryFrom<CreatedWire> for Created {
+    type Error = &'static str;
+
+    fn try_from(wire: CreatedWire) -> Result<Self, &'static str> {
+        let mut all = match (wire.elicitation, wire.elicitations) {
+            (Some(one), None) => vec![one],
+            (None, Some(several)) => several,
+            _ => Vec::new(),
+        }
+        .into_iter();
+        let elicitation = all.next().ok_or("neither one elicitation nor several")?;
+        Ok(Self { elicitation, further: all.collect(), reply: wire.reply })
+    }
 }
 
 /// What an answer of the MCP client led to.

@@ -74,7 +74,7 @@ impl Need {
 ///     .target("list_files")
 ///     .params_digest("sha256:2bb8...");
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct McpClient {
     protocol_version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +88,8 @@ pub struct McpClient {
     target: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     params_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "expose_to")]
+    code: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prefer: Option<Prefer>,
 }
@@ -104,6 +106,7 @@ impl McpClient {
             method: method.into(),
             target: None,
             params_digest: None,
+            code: None,
             prefer: None,
         }
     }
@@ -140,6 +143,14 @@ impl McpClient {
     #[must_use]
     pub fn params_digest(mut self, digest: impl Into<String>) -> Self {
         self.params_digest = Some(digest.into());
+        self
+    }
+
+    /// What the user typed into the form for the code on the page, where the MCP server's users do not sign in
+    /// (`identity = "code"`).
+    #[must_use]
+    pub fn code(mut self, typed: impl Into<String>) -> Self {
+        self.code = Some(Secret::new(typed));
         self
     }
 
@@ -250,6 +261,13 @@ impl Resolve {
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
+        self
+    }
+
+    /// The answer may take up to `seconds` (at most 50), until the outcome is known: with a code that was passed on.
+    #[must_use]
+    pub fn wait(mut self, seconds: u8) -> Self {
+        self.wait_seconds = Some(seconds);
         self
     }
 

@@ -170,6 +170,43 @@ async fn elicitations_are_made_read_answered_and_cancelled() {
 }
 
 #[tokio::test]
+async fn several_are_made_at_once_and_a_code_is_passed_on() {
+    let mut second = elicitation();
+    second["id"] = json!("e-2");
+    let created = json!({ "elicitations": [elicitation(), second], "reply": tool_result() });
+    let needed = json!({ "status": "action_required", "elicitation": elicitation(), "reply": tool_result() });
+    let answers = [
+        answer(201, &created),
+        answer(200, &json!({ "elicitation": elicitation(), "reply": tool_result() })),
+        answer(200, &needed),
+        answer(201, &json!({ "reply": tool_result() })),
+    ];
+    let (server, base) = Server::playing(answers).await;
+    let client = client(&base);
+    let several = Resolve::several([Need::new("github"), Need::new("slack")], User::subject("alice"));
+    let created = client.create_elicitation(&several, None).await.unwrap();
+    assert_eq!((created.elicitation.id.as_str(), created.further[0].id.as_str()), ("e-1", "e-2"));
+
+    let asking = McpClient::new("2025-11-25", "tools/call").elicitation(json!({ "form": {}, "url": {} }));
+    let answered = client.respond_as("e-1", Action::Accept, &asking).await.unwrap();
+    assert!(answered.reply.is_some());
+    let typed = asking.code("WDJB-MJHT");
+    assert!(!format!("{typed:?}").contains("WDJB"));
+    let wanted = Resolve::new("github", User::subject("alice")).client(typed).wait(1);
+    client.resolve(&wanted).await.unwrap();
+    assert!(matches!(client.create_elicitation(&several, None).await, Err(Error::Unreadable(_))));
+
+    let asked = server.asked();
+    let said = json!({ "protocol_version": "2025-11-25", "elicitation": { "form": {}, "url": {} },
+        "method": "tools/call" });
+    assert_eq!(asked[1].body, json!({ "action": "accept", "client": said }));
+    assert_eq!(
+        (&asked[2].body["client"]["code"], &asked[2].body["wait_seconds"]),
+        (&json!("WDJB-MJHT"), &json!(1))
+    );
+}
+
+#[tokio::test]
 async fn connections_and_providers_are_listed_removed_and_reported() {
     let connection = json!({ "id": "c-1", "provider": "github", "status": "quarantined", "reason": "r", "generation": 2,
         "subject": { "issuer": "https://id.example.com", "sub": "alice" }, "scopes": ["repo"] });
