@@ -20,6 +20,7 @@ on_both_engines!(
     a_retry_is_woken_by_the_outcome,
     a_no_of_the_client_closes_and_a_yes_does_nothing,
     one_no_of_several_is_a_no,
+    r15_several_are_waited_for_together,
     a_drain_ends_the_wait,
 );
 
@@ -229,6 +230,50 @@ async fn one_no_of_several_is_a_no(db: Database) {
     let states: Vec<&Value> =
         answer["elicitations"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["pending", "declined"]);
+}
+
+/// One outcome is not all; a state is of no use for other providers, or fewer.
+async fn r15_several_are_waited_for_together(db: Database) {
+    let bench = Bench::new(db).await;
+    let mut body = with(ask(), &["requests"], json!([{ "provider": "acme" }, { "provider": "globex" }]));
+    body.as_object_mut().unwrap().retain(|name, _| name != "provider" && name != "scopes");
+    body["client"]["ref"] = json!("one");
+    let answer = bench.files().resolve(&body).await.ok(200);
+    let ids = |answer: &Value| -> Vec<ElicitationId> {
+        let asked = answer["elicitations"].as_array().unwrap();
+        asked.iter().map(|one| one["id"].as_str().unwrap().parse().unwrap()).collect()
+    };
+    let asked = ids(&answer);
+    // Open ones are asked for again, not anew.
+    let again = bench.files().resolve(&body).await.ok(200);
+    assert_eq!(ids(&again), asked);
+    let created = bench.files().post("/v1/elicitations", &body).await.ok(200);
+    assert_eq!(ids(&created), asked);
+    let retry = with(body.clone(), &["request_state"], json!(state_of(&answer)));
+    for requests in [
+        json!([{ "provider": "acme" }]),
+        json!([{ "provider": "globex" }, { "provider": "acme" }]),
+        json!([{ "provider": "acme" }, { "provider": "globex", "scopes": ["write"] }]),
+    ] {
+        let other = with(retry.clone(), &["requests"], requests);
+        bench.files().resolve(&other).await.refused(400, "request_state_invalid");
+    }
+    let waiting = with(retry.clone(), &["wait_seconds"], json!(50));
+    let files = bench.files();
+    let held = files.resolve(&waiting);
+    tokio::pin!(held);
+    assert!(still_waits(&mut held).await);
+    bench.complete(asked[0]).await;
+    assert!(still_waits(&mut held).await, "one is not all");
+    bench.complete(asked[1]).await;
+    let answer = held.await.ok(200);
+    let results = answer["results"].as_array().unwrap();
+    let of: Vec<&Value> = results.iter().map(|one| &one["provider"]).collect();
+    assert_eq!(of, ["acme", "globex"]);
+    for (one, provider) in results.iter().zip(["acme", "globex"]) {
+        assert_eq!(one["credential"]["access_token"], format!("canary-files-alice-{provider}-1"));
+        assert_eq!(one["connection"]["provider"], provider);
+    }
 }
 
 async fn a_drain_ends_the_wait(db: Database) {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::stand::{LIFE, Stand, handed};
 use crate::{
     engine::Database,
-    world::{FILES, World},
+    world::{FILES, NOTES, World},
 };
 
 on_both_engines! {
@@ -17,6 +17,7 @@ on_both_engines! {
     reading_writes_nothing,
     r78_the_refresh_token_is_replaced_or_kept,
     r79_many_callers_cause_one_refresh,
+    several_that_have_run_out_are_refreshed_at_the_same_time,
     r81_who_hangs_up_cancels_nothing,
     callers_have_deadlines_of_their_own,
     what_a_refresh_grants_is_told,
@@ -43,6 +44,34 @@ async fn a_token_that_has_run_out_is_refreshed_before_the_answer(db: Database) {
     assert_eq!(stand.refreshes().len(), 1);
     assert!(stand.stored().await.access_expires_at.unwrap() >= stand.world.clock.now().plus(LIFE));
     assert!(stand.needs_reconnect().await.is_empty());
+}
+
+/// Each provider holds its answer until both were asked: one after the other would never end.
+async fn several_that_have_run_out_are_refreshed_at_the_same_time(db: Database) {
+    let mut stand = Stand::new(db).await;
+    let link = stand.api.asks("alice", NOTES).await;
+    stand.alice.opens(&link.url).await.is("ready");
+    stand.alice.connects("octocat").await.is("connected");
+    stand.runs_out();
+    let (first, second) = (Gate::shut(), Gate::shut());
+    stand.world.files.next_token_answer(Answer::genuine().held(&first));
+    stand.world.notes.next_token_answer(Answer::genuine().held(&second));
+    let mut question = stand.api.question("alice", FILES);
+    question.as_object_mut().unwrap().remove("provider");
+    question["requests"] = json!([{ "provider": FILES }, { "provider": NOTES }]);
+    let both_are_asked = async {
+        first.reached_by(1).await;
+        second.reached_by(1).await;
+        first.open();
+        second.open();
+    };
+    let (answer, ()) = tokio::join!(stand.api.post("/v1/credentials/resolve", &question), both_are_asked);
+    let answer = answer.expect(200);
+    assert_eq!(answer["status"], "ready");
+    let results = answer["results"].as_array().unwrap();
+    let told: Vec<_> =
+        results.iter().map(|one| (&one["provider"], &one["connection"]["generation"])).collect();
+    assert_eq!(told, [(&json!(FILES), &json!(2)), (&json!(NOTES), &json!(2))]);
 }
 
 async fn a_token_that_soon_runs_out_is_handed_out_and_refreshed_behind_the_answer(db: Database) {
