@@ -68,6 +68,8 @@ class AskedElicitations(TypedDict):
 class Client(TypedDict):
     """An MCP client, as it described itself."""
 
+    # What the user typed into the form that asks for the code on the page; only for an MCP server with `identity = "code"`.
+    code: NotRequired[str | None]
     # The capability `elicitation` that it declared, verbatim; absent or null is none.
     elicitation: NotRequired[dict[str, Any] | None]
     # The method of the call that is being answered; `tools/call` when left out.
@@ -94,7 +96,7 @@ class ClientResponse(TypedDict):
 
     # The answer.
     action: ClientAction
-    # The client, for the words of the answer to `error`; a call of a tool when left out.
+    # The client, for the words of the answer to `error`, and for the form after `accept` where the user types a code; a call of a tool when left out.
     client: NotRequired[Client | None]
 
 

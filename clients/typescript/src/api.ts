@@ -56,6 +56,8 @@ export interface AskedElicitations {
 
 /** An MCP client, as it described itself. */
 export interface Client {
+  /** What the user typed into the form that asks for the code on the page; only for an MCP server with `identity = "code"`. */
+  code?: string | null;
   /** The capability `elicitation` that it declared, verbatim; absent or null is none. */
   elicitation?: Record<string, unknown> | null;
   /** The method of the call that is being answered; `tools/call` when left out. */
@@ -81,7 +83,7 @@ export type ClientAction = 'accept' | 'decline' | 'cancel' | 'error';
 export interface ClientResponse {
   /** The answer. */
   action: ClientAction;
-  /** The client, for the words of the answer to `error`; a call of a tool when left out. */
+  /** The client, for the words of the answer to `error`, and for the form after `accept` where the user types a code; a call of a tool when left out. */
   client?: Client | null;
 }
 

@@ -53,7 +53,7 @@ impl Shown {
     }
 }
 
-fn ask(version: &str, declared: Value, reference: &str) -> Value {
+fn ask(version: &str, declared: &Value, reference: &str) -> Value {
     json!({
         "provider": "acme",
         "subject": { "sub": "alice" },
@@ -113,7 +113,7 @@ fn form_of(params: &Value) -> &str {
 
 async fn a_legacy_client_is_asked_for_the_code_within_the_call(db: Database) {
     let bench = Bench::new(db).await;
-    let body = ask("2025-11-25", both(), "one");
+    let body = ask("2025-11-25", &both(), "one");
     let answer = resolves(bench.coded(), &body).await;
     assert_eq!(answer["reply"]["kind"], "elicitation_request");
     assert_eq!(answer["reply"]["body"]["mode"], "url");
@@ -152,7 +152,7 @@ async fn a_legacy_client_is_asked_for_the_code_within_the_call(db: Database) {
 
 async fn a_modern_client_is_asked_for_the_code_in_a_round_of_its_own(db: Database) {
     let bench = Bench::new(db).await;
-    let body = ask("2026-07-28", both(), "");
+    let body = ask("2026-07-28", &both(), "");
     let answer = resolves(bench.coded(), &body).await;
     let id = id_of(&answer["elicitation"]);
     let requests = answer["reply"]["body"]["inputRequests"].as_object().unwrap();
@@ -192,7 +192,7 @@ async fn a_modern_client_is_asked_for_the_code_in_a_round_of_its_own(db: Databas
 /// What has its browser is not ended by codes that come later, however wrong.
 async fn wrong_codes_end_nothing_that_has_its_browser(db: Database) {
     let bench = Bench::new(db).await;
-    let body = ask("2025-11-25", both(), "one");
+    let body = ask("2025-11-25", &both(), "one");
     let id = id_of(&resolves(bench.coded(), &body).await["elicitation"]);
     let hers = Shown::by(&bench, id).await;
     resolves(bench.coded(), &with_code(&body, &hers.code)).await;
@@ -216,7 +216,7 @@ async fn wrong_codes_end_nothing_that_has_its_browser(db: Database) {
 /// Three for one elicitation and client, then it ends; asking again gives another link.
 async fn r3_three_wrong_codes_end_it(db: Database) {
     let bench = Bench::new(db).await;
-    let body = ask("2025-11-25", both(), "one");
+    let body = ask("2025-11-25", &both(), "one");
     let id = id_of(&resolves(bench.coded(), &body).await["elicitation"]);
     let hers = Shown::by(&bench, id).await;
     for left in [2, 1] {
@@ -239,8 +239,8 @@ async fn r3_three_wrong_codes_end_it(db: Database) {
 
 async fn r3_a_code_of_another_elicitation_is_wrong(db: Database) {
     let bench = Bench::new(db).await;
-    let hers = ask("2025-11-25", both(), "one");
-    let mut bobs = ask("2025-11-25", both(), "two");
+    let hers = ask("2025-11-25", &both(), "one");
+    let mut bobs = ask("2025-11-25", &both(), "two");
     bobs["subject"]["sub"] = json!("bob");
     let mut globex = hers.clone();
     globex["provider"] = json!("globex");
@@ -264,12 +264,12 @@ async fn r3_a_code_of_another_elicitation_is_wrong(db: Database) {
 /// Error -32042 and plain words do not wait for an answer: the client's next call is asked for the code.
 async fn the_next_call_asks_for_the_code_where_no_link_is_sent(db: Database) {
     let bench = Bench::new(db).await;
-    let mut by_error = ask("2025-11-25", both(), "one");
+    let mut by_error = ask("2025-11-25", &both(), "one");
     by_error["client"]["prefer"] = json!("error");
     for (body, first) in [
         (by_error, "jsonrpc_error"),
-        (ask("2025-11-25", json!({}), "two"), "tool_result"),
-        (ask("2026-07-28", json!({}), "three"), "tool_result"),
+        (ask("2025-11-25", &json!({}), "two"), "tool_result"),
+        (ask("2026-07-28", &json!({}), "three"), "tool_result"),
     ] {
         let answer = resolves(bench.coded(), &body).await;
         assert_eq!(answer["reply"]["kind"], first);
@@ -294,7 +294,7 @@ async fn a_client_without_forms_is_told_so(db: Database) {
     let bench = Bench::new(db).await;
     for version in ["2025-11-25", "2026-07-28"] {
         for declared in [json!(null), json!({ "url": {} })] {
-            let body = ask(version, declared, "");
+            let body = ask(version, &declared, "");
             let answer = resolves(bench.coded(), &body).await;
             assert_eq!(answer["reply"]["kind"], "tool_result");
             let text = answer["reply"]["body"]["content"][0]["text"].as_str().unwrap();
@@ -303,7 +303,7 @@ async fn a_client_without_forms_is_told_so(db: Database) {
             assert_eq!(created["reply"], answer["reply"]);
         }
     }
-    let mut other = ask("2026-07-28", json!({ "url": {} }), "");
+    let mut other = ask("2026-07-28", &json!({ "url": {} }), "");
     other["client"]["method"] = json!("prompts/get");
     let reply = resolves(bench.coded(), &other).await["reply"].take();
     assert_eq!((&reply["body"]["code"], &reply["http_status"]), (&json!(-32021), &json!(400)));
@@ -313,7 +313,7 @@ async fn a_client_without_forms_is_told_so(db: Database) {
 
 async fn several_codes_are_asked_for_one_after_the_other(db: Database) {
     let bench = Bench::new(db).await;
-    let mut body = ask("2025-11-25", both(), "one");
+    let mut body = ask("2025-11-25", &both(), "one");
     body.as_object_mut().unwrap().remove("provider");
     body["requests"] = json!([{ "provider": "acme" }, { "provider": "globex" }]);
     let answer = resolves(bench.coded(), &body).await;
@@ -337,7 +337,7 @@ async fn several_codes_are_asked_for_one_after_the_other(db: Database) {
 async fn a_no_to_the_form_is_a_no(db: Database) {
     let bench = Bench::new(db).await;
     for (action, outcome) in [("decline", "declined"), ("cancel", "cancelled")] {
-        let mut body = ask("2026-07-28", both(), "");
+        let mut body = ask("2026-07-28", &both(), "");
         let answer = resolves(bench.coded(), &body).await;
         body["request_state"] = answer["reply"]["body"]["requestState"].clone();
         body["input_responses"] = json!({ "code-acme": { "action": action } });
@@ -348,7 +348,7 @@ async fn a_no_to_the_form_is_a_no(db: Database) {
 
 async fn codes_are_taken_where_they_are_used(db: Database) {
     let bench = Bench::new(db).await;
-    let typed = with_code(&ask("2025-11-25", both(), "one"), "BBBB-BBBB");
+    let typed = with_code(&ask("2025-11-25", &both(), "one"), "BBBB-BBBB");
     bench.files().resolve(&typed).await.refused(400, "invalid_field");
     bench.coded().post("/v1/elicitations", &typed).await.refused(400, "invalid_field");
     for code in ["", &"B".repeat(65)] {
@@ -356,7 +356,7 @@ async fn codes_are_taken_where_they_are_used(db: Database) {
     }
     // A model or a model's user who was asked in another way has not been asked.
     for declared in [json!(null), json!({ "url": {} })] {
-        let unasked = with_code(&ask("2025-11-25", declared, "one"), "BBBB-BBBB");
+        let unasked = with_code(&ask("2025-11-25", &declared, "one"), "BBBB-BBBB");
         bench.coded().resolve(&unasked).await.refused(400, "invalid_field");
     }
     // Before anything was asked there is nothing that it could be for.
@@ -367,14 +367,14 @@ async fn codes_are_taken_where_they_are_used(db: Database) {
     let path = format!("/v1/elicitations/{id}/response");
     bench.coded().post(&path, &response).await.refused(400, "invalid_field");
     // No page of a server whose users sign in shows a code.
-    let files = bench.files().asked(&ask("2025-11-25", both(), "one")).await;
+    let files = bench.files().asked(&ask("2025-11-25", &both(), "one")).await;
     let nobody = Browser { session: None, code: &|_| None };
     let visit = connect::look(&bench.app, files, nobody).await.unwrap();
     assert!(matches!(connect::mint(&bench.app, &visit).await, Err(Refusal::NotFound)));
     // Its users are named by itself: no token can be checked, and no issuer is another's.
     let token = json!({ "provider": "acme", "subject_token": "eyJ" });
     bench.coded().resolve(&token).await.refused(400, "invalid_field");
-    let mut elsewhere = ask("2025-11-25", both(), "one");
+    let mut elsewhere = ask("2025-11-25", &both(), "one");
     elsewhere["subject"]["issuer"] = json!("https://id.example.com");
     bench.coded().resolve(&elsewhere).await.refused(400, "issuer_not_allowed");
     assert_eq!(bench.elicitation(id).await.stored, State::Pending);
