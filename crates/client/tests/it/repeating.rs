@@ -92,7 +92,7 @@ async fn a_connection_that_was_never_made_is_tried_again() {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        let router = axum::Router::new().fallback(move || async { answer(403, &body) });
+        let router = axum::Router::new().fallback(move || std::future::ready(answer(403, &body)));
         axum::serve(socket.listen(8).unwrap(), router).await.unwrap();
     };
     let refused = tokio::select! {
@@ -106,9 +106,12 @@ async fn a_connection_that_was_never_made_is_tried_again() {
 #[tokio::test]
 async fn a_wait_that_was_asked_for_is_not_cut_short() {
     let shown = json!({ "id": "e-1", "url": "http://localhost/", "state": "completed", "expires_at": "2026-11-29T12:00:00Z" });
-    let slow = axum::Router::new().fallback(move || async {
-        let _ = tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>()).await;
-        answer(200, &shown)
+    let slow = axum::Router::new().fallback(move || {
+        let answer = answer(200, &shown);
+        async {
+            let _ = tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>()).await;
+            answer
+        }
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
