@@ -7,6 +7,7 @@
 mod audit;
 mod check;
 mod connections;
+mod database;
 mod doctor;
 mod documents;
 mod elicitations;
@@ -95,8 +96,15 @@ impl Context {
 
 /// Runs the command line of this process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let for_a_program = arguments.iter().any(|argument| argument == "--json");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() && for_a_program => {
+            let text = error.render().to_string();
+            let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned();
+            return Output::new(true).fail(&CliError::Usage(text));
+        }
         Err(error) => {
             // Also help and version, which are no errors. A closed pipe is nobody's fault.
             let _ = error.print();

@@ -10,6 +10,7 @@ mod environment;
 mod findings;
 mod first_key;
 mod load;
+mod misspelt;
 mod network;
 mod notes;
 mod provider;
@@ -74,6 +75,8 @@ pub struct Settings {
     pub mcp_servers: Vec<McpServer>,
     /// What can be connected.
     pub providers: Vec<Provider>,
+    /// Sentences of variables that look like settings and set nothing.
+    pub ignored: Vec<String>,
 }
 
 impl Settings {

@@ -13,12 +13,12 @@ use std::time::Duration;
 use uuid::Uuid;
 
 pub use self::{
-    rotate::{Progress, Rotation, rotate},
+    rotate::{Progress, Rotation, left, rotate},
     status::{Hindrance, KeyStatus, Status, retire, status},
 };
 use crate::{
     clock::Millis,
-    store::{Entered, KeyCount, Store, StoreError},
+    store::{Entered, Store, StoreError},
     vault::{KeyId, Vault},
 };
 
@@ -44,7 +44,27 @@ pub enum Barred {
     NotEverywhere(KeyId),
 }
 
-/// Begins to seal with the vault's first key, as `replica` when the process serves.
+/// Whether the vault's ring goes with what is stored and with the processes that serve, and changes nothing. `serves`
+/// is whether it is asked for a process that is to serve, and not for a command beside one.
+///
+/// # Errors
+/// The store's.
+pub async fn fits(
+    store: &Store,
+    vault: &Vault,
+    serves: bool,
+    now: Millis,
+) -> Result<Result<(), Barred>, StoreError> {
+    let ring: Vec<KeyId> = vault.keys().cloned().collect();
+    let missing = unnoted(store).await?.into_iter().find(|key| !ring.contains(key));
+    if let Some(missing) = missing {
+        return Ok(Err(Barred::Missing(missing.to_string())));
+    }
+    Ok(barred(store.may_enter(&ring, serves, now.minus(ALIVE)).await?, vault))
+}
+
+/// Begins to seal with the vault's first key, as `replica` when the process serves. Whoever seals nothing must not:
+/// from then on every process needs the key.
 ///
 /// # Errors
 /// The store's.
@@ -54,22 +74,31 @@ pub async fn enter(
     replica: Option<Uuid>,
     now: Millis,
 ) -> Result<Result<(), Barred>, StoreError> {
-    if store.sealing_keys().await?.is_empty() {
-        // Filled by a version that did not note them.
-        let counts = store.count_keys().await?.into_iter().filter(KeyCount::is_sealed);
-        let mut used: Vec<KeyId> = counts.filter_map(|one| one.key).collect();
-        used.sort_unstable();
-        used.dedup();
-        store.note_keys(&used, now).await?;
-    }
+    let used = unnoted(store).await?;
+    store.note_keys(&used, now).await?;
     let ring: Vec<KeyId> = vault.keys().cloned().collect();
-    let first = vault.current_key().clone();
-    Ok(match store.enter(&ring, replica, now.minus(ALIVE), now).await? {
+    Ok(barred(store.enter(&ring, replica, now.minus(ALIVE), now).await?, vault))
+}
+
+/// Keys that have sealed something in a database that was filled by a version that did not note them.
+async fn unnoted(store: &Store) -> Result<Vec<KeyId>, StoreError> {
+    if !store.sealing_keys().await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut used: Vec<KeyId> = store.count_values().await?.into_iter().filter_map(|one| one.key).collect();
+    used.sort_unstable();
+    used.dedup();
+    Ok(used)
+}
+
+fn barred(entered: Entered, vault: &Vault) -> Result<(), Barred> {
+    let first = || vault.current_key().clone();
+    match entered {
         Entered::Yes => Ok(()),
         Entered::Missing(key) => Err(Barred::Missing(key)),
-        Entered::Retired => Err(Barred::Retired(first)),
-        Entered::NotEverywhere => Err(Barred::NotEverywhere(first)),
-    })
+        Entered::Retired => Err(Barred::Retired(first())),
+        Entered::NotEverywhere => Err(Barred::NotEverywhere(first())),
+    }
 }
 
 /// Tells that a process that serves is still there.

@@ -35,7 +35,7 @@ pub use self::{
     departure::Departure,
     endpoints::Endpoints,
     error::{AuthorizationError, ProviderError, classify_authorization_error, clean},
-    failure::{Class, Failure},
+    failure::{Class, Failure, means_later},
     standing::{Paused, Why},
     tokens::Tokens,
 };

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub use self::build::BuildError;
-pub(crate) use self::build::{assemble, outbound};
+pub(crate) use self::build::{Purpose, assemble, barred, outbound};
 use crate::{
     api,
     app::App,

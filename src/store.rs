@@ -14,6 +14,7 @@ mod connections;
 mod creation;
 mod deliveries;
 mod elicitations;
+mod key_counts;
 mod keys;
 mod kill_switch;
 mod lane;
@@ -42,18 +43,19 @@ use self::open::Pools;
 pub(crate) use self::wake::POLL;
 pub use self::{
     alone::{Alone, AloneError},
-    audit::AuditFilter,
+    audit::{AuditFilter, ChainEnds},
     clocks::Clocked,
     codes::{Proof, Typed},
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
-    keys::{Entered, KeyCount, Replica, Retired, SealingKey},
+    key_counts::KeyCount,
+    keys::{Entered, Replica, Retired, SealingKey},
     leases::{Failing, Lease, Renewed, Watched},
     open::UrlError,
     people::Held,
     reports::Reported,
-    resealings::{Resealing, SEALED_TABLES, SealedRow},
+    resealings::{Resealing, SEALED_TABLES, SealedPage, SealedRow},
     revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
@@ -180,6 +182,7 @@ impl Store {
             open::ALL,
             reports::ALL,
             keys::ALL,
+            key_counts::ALL,
             resealings::ALL,
             revocations::ALL,
             people::ALL,

@@ -17,6 +17,7 @@ use crate::{
     elicitation::State,
     identity::SessionLife,
     keys,
+    store::StoreError,
 };
 
 /// Between two rounds.
@@ -29,6 +30,8 @@ const ROUNDS_PER_PURGE: u32 = 40;
 const LONGEST_QUEUED: Duration = Duration::from_hours(24 * 20);
 /// Elicitations that are closed in one go.
 const BATCH: u32 = 200;
+/// Rows that one statement deletes, so that none takes long however much has become old.
+const PURGED_AT_ONCE: u32 = 2_000;
 
 /// Everything, until the process drains and what is under way has ended.
 pub async fn run(app: App) {
@@ -39,7 +42,12 @@ pub async fn run(app: App) {
 async fn sweep(app: App) {
     let mut round: u32 = 0;
     while !app.shutdown.is_cancelled() {
-        for result in [satisfy(&app).await, expire(&app).await, deliveries::measure(&app).await] {
+        for result in [
+            satisfy(&app).await,
+            expire(&app).await,
+            deliveries::measure(&app).await,
+            revocations::measure(&app).await,
+        ] {
             note(result);
         }
         if round.is_multiple_of(ROUNDS_PER_PURGE) {
@@ -114,21 +122,67 @@ pub async fn expire(app: &App) -> Result<(), Refusal> {
     }
 }
 
-/// Deletes what is old.
+/// Deletes what is old: each kind in batches, and each whatever becomes of the others.
 ///
 /// # Errors
-/// The store's.
+/// The store's first; what failed is tried again in the next round.
 pub async fn purge(app: &App) -> Result<(), Refusal> {
-    let now = app.clock.now();
-    let lifetimes = &app.settings.lifetimes;
+    /// Runs a purge until it gives less than it may, or the process drains.
+    macro_rules! in_batches {
+        ($purge:expr) => {
+            async {
+                while !app.shutdown.is_cancelled() && $purge.await? >= u64::from(PURGED_AT_ONCE) {}
+                Ok::<(), StoreError>(())
+            }
+            .await
+        };
+    }
+    let (store, now, lifetimes) = (&app.store, app.clock.now(), &app.settings.lifetimes);
     let before = now.minus(lifetimes.history);
-    // Before the signals: they are kept for what is still to be posted.
-    app.store.purge_deliveries(before, before.minus(LONGEST_QUEUED)).await?;
-    app.store.purge(before).await?;
-    app.store.purge_revocations(before, before.minus(LONGEST_QUEUED)).await?;
-    app.store.purge_uses().await?;
-    app.store.purge_audit(now.minus(lifetimes.audit), now).await?;
-    app.store.purge_sessions(now, SessionLife::of(lifetimes).idle_since(now)).await?;
-    app.store.purge_codes(now).await?;
+    let queued_before = before.minus(LONGEST_QUEUED);
+    let idle_since = SessionLife::of(lifetimes).idle_since(now);
+    let at_once = PURGED_AT_ONCE;
+    let all = [
+        // Before the signals, which are kept for what is still to be posted.
+        in_batches!(store.purge_deliveries(before, at_once)),
+        in_batches!(store.purge_stale_deliveries(queued_before, at_once)),
+        in_batches!(store.purge_elicitations(before, at_once)),
+        in_batches!(store.purge_signals(before, at_once)),
+        in_batches!(store.purge_idempotency_keys(before, at_once)),
+        in_batches!(store.purge_revocations(before, at_once)),
+        in_batches!(store.purge_stale_revocations(queued_before, at_once)),
+        in_batches!(store.purge_sessions(now, idle_since, at_once)),
+        in_batches!(store.purge_sign_ins(at_once)),
+        in_batches!(store.purge_codes(now, at_once)),
+        purge_uses(app).await,
+        purge_audit(app).await,
+    ];
+    let mut first = Ok(());
+    for result in all {
+        match result {
+            Err(error) if first.is_err() => tracing::warn!(%error, "what is old could not be deleted"),
+            Err(error) => first = Err(error),
+            Ok(()) => {}
+        }
+    }
+    Ok(first?)
+}
+
+async fn purge_uses(app: &App) -> Result<(), StoreError> {
+    let mut after = None;
+    while !app.shutdown.is_cancelled() {
+        after = app.store.purge_uses(after, PURGED_AT_ONCE).await?;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Each batch tells of itself in the record; the last is empty.
+async fn purge_audit(app: &App) -> Result<(), StoreError> {
+    let now = app.clock.now();
+    let before = now.minus(app.settings.lifetimes.audit);
+    while !app.shutdown.is_cancelled() && app.store.purge_audit(before, now, PURGED_AT_ONCE).await? > 0 {}
     Ok(())
 }

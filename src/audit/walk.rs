@@ -1,9 +1,9 @@
 //! Walks along a chain and says what is wrong with it.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use super::{Checked, Head, Row, Sealer};
-use crate::vault::KeyId;
+use crate::vault::{KeyId, Sealed};
 
 /// What is wrong with a chain, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Flaw {
     Changed(i64),
     /// The row is genuine, but follows another than the one before it.
     OutOfPlace(i64),
-    /// The row cannot be checked: it was tagged with a key that is not configured.
+    /// From this row on nothing can be checked: it was tagged with a key that is not configured.
     KeyMissing(i64, KeyId),
     /// The chain does not reach, or differs at, an end that was seen before.
     NotAsSeen(i64),
@@ -52,7 +52,7 @@ impl fmt::Display for Flaw {
             Self::Changed(number) => write!(f, "row {number} was changed or put in"),
             Self::OutOfPlace(number) => write!(f, "row {number} follows another row than the one before it"),
             Self::KeyMissing(number, key) => {
-                write!(f, "row {number} cannot be checked: the key {key} is not configured")
+                write!(f, "from row {number} on it cannot be checked: the key {key} is not configured")
             }
             Self::NotAsSeen(number) => write!(f, "row {number} is not there as it was seen before"),
         }
@@ -68,6 +68,8 @@ pub struct Walk<'a> {
     last: Option<Head>,
     /// Rows that were walked over.
     pub rows: u64,
+    /// Rows that could not be checked, by the key that they name.
+    pub unverified: BTreeMap<KeyId, u64>,
     /// What is wrong so far.
     pub flaws: Vec<Flaw>,
 }
@@ -75,7 +77,7 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Begins one. `begins` are the numbers that purges have told of, `seen` earlier ends of this chain.
     pub fn new(sealer: &'a Sealer, begins: &'a [i64], seen: Vec<Head>) -> Self {
-        Self { sealer, begins, seen, last: None, rows: 0, flaws: Vec::new() }
+        Self { sealer, begins, seen, last: None, rows: 0, unverified: BTreeMap::new(), flaws: Vec::new() }
     }
 
     /// Takes the next row, in the order of their numbers.
@@ -98,7 +100,23 @@ impl<'a> Walk<'a> {
         match self.sealer.check(row) {
             Checked::Good => {}
             Checked::Changed => self.flaws.push(Flaw::Changed(row.number)),
-            Checked::KeyMissing(key) => self.flaws.push(Flaw::KeyMissing(row.number, key)),
+            // A chain is of one process, which tags with one key: a row of another key was put in.
+            Checked::KeyMissing(_)
+                if self
+                    .last
+                    .as_ref()
+                    .is_some_and(|last| Sealed::key_of(&last.tag) != Sealed::key_of(&row.tag)) =>
+            {
+                self.flaws.push(Flaw::Changed(row.number));
+            }
+            Checked::KeyMissing(key) => {
+                let rows = self.unverified.entry(key.clone()).or_default();
+                *rows += 1;
+                // Once for a chain.
+                if *rows == 1 {
+                    self.flaws.push(Flaw::KeyMissing(row.number, key));
+                }
+            }
         }
         let first = self.last.is_none();
         let passed = |seen: &Head| {

@@ -8,17 +8,16 @@ use uuid::Uuid;
 
 use super::{
     Context,
+    database::{Narrowed, Recorded, recorded},
     output::{CliError, table},
 };
 use crate::{
     audit::{Kind, Row, Sealer},
     clock::Millis,
     config::Settings,
-    elicitation::ServerId,
-    random::Random,
+    connection::ConnectionId,
     store::{AuditFilter, Store},
     subject::Subject,
-    vault::Vault,
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -59,23 +58,13 @@ pub(super) struct ListArgs {
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
     let mut settings = context.settings()?;
-    let (store, sealer) = recorded(&mut settings).await?;
+    let Recorded { store, sealer, .. } = recorded(&mut settings).await?;
     let done = match command {
         Command::List(args) => list(context, &settings, &store, &sealer, &args).await,
         Command::Verify(args) => verify::run(context, &settings, &store, &sealer, &args).await,
     };
     store.shut_down().await;
     done
-}
-
-/// The database with its audit record, for commands that need no more of the program.
-pub(super) async fn recorded(settings: &mut Settings) -> Result<(Store, Sealer), CliError> {
-    let keys = std::mem::take(&mut settings.keys);
-    let vault = Vault::new(keys, Random).map_err(CliError::failed)?;
-    let sealer = Sealer::new(vault, settings.audit_names_subjects);
-    let database = &settings.database;
-    let store = Store::open(&database.url, database.connections).await.map_err(CliError::failed)?;
-    Ok((store.recorded(sealer.clone()), sealer))
 }
 
 async fn list(
@@ -87,13 +76,13 @@ async fn list(
 ) -> Result<(), CliError> {
     let wrong = |what: &str| CliError::Usage(format!("no such {what}"));
     let kind = args.kind.as_deref().map(str::parse::<Kind>).transpose().map_err(|_| wrong("kind"))?;
-    let server =
-        args.server.as_deref().map(str::parse::<ServerId>).transpose().map_err(|_| wrong("server"))?;
+    let narrowed = Narrowed::by(settings, args.server.as_deref(), None)?;
+    let narrowed = narrowed.issuer(settings, args.issuer.as_deref());
     let filter = AuditFilter {
         since: args.since.as_deref().map(instant).transpose()?,
         until: args.until.as_deref().map(instant).transpose()?,
         kind,
-        server: server.as_ref(),
+        server: narrowed.server.as_ref(),
         connection: args.connection,
         subject: None,
     };
@@ -107,6 +96,15 @@ async fn list(
             }
             rows.sort_by_key(|row| std::cmp::Reverse((row.at, row.chain, row.number)));
             rows.truncate(args.limit as usize);
+        }
+    }
+    if rows.is_empty() {
+        narrowed.found_nothing()?;
+        if let Some(id) = args.connection {
+            let there = store.any_connection(ConnectionId(id)).await.map_err(CliError::failed)?;
+            there.ok_or_else(|| {
+                CliError::failed("there is no such connection, and nothing is recorded of it")
+            })?;
         }
     }
     let values: Vec<Value> = rows.iter().map(value).collect();

@@ -5,13 +5,14 @@ mod disconnect;
 use serde_json::{Value, json};
 
 use super::{
-    Context,
+    Context, database,
+    database::Narrowed,
     output::{CliError, table},
 };
 use crate::{
     clock::Millis,
+    config::Settings,
     connection::{Connection, ConnectionId},
-    elicitation::{ProviderId, ServerId},
     store::{ConnectionFilter, Store},
 };
 
@@ -52,32 +53,37 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliEr
     match command {
         Command::Disconnect(args) => disconnect::run(context, settings, args).await,
         reading => {
-            let database = &settings.database;
-            let store = Store::open(&database.url, database.connections).await.map_err(CliError::failed)?;
-            let done = read(context, &store, reading).await;
+            let store = database::open(&settings).await?;
+            let done = read(context, &settings, &store, reading).await;
             store.shut_down().await;
             done
         }
     }
 }
 
-async fn read(context: &Context, store: &Store, command: Command) -> Result<(), CliError> {
+async fn read(
+    context: &Context,
+    settings: &Settings,
+    store: &Store,
+    command: Command,
+) -> Result<(), CliError> {
     match command {
         Command::List { server, provider, issuer, sub, after, limit } => {
-            let wrong = |what: &str| CliError::Usage(format!("no such {what}"));
-            let server = server.map(|id| id.parse::<ServerId>()).transpose().map_err(|_| wrong("server"))?;
-            let provider =
-                provider.map(|id| id.parse::<ProviderId>()).transpose().map_err(|_| wrong("provider"))?;
-            let after =
-                after.map(|id| id.parse::<ConnectionId>()).transpose().map_err(|_| wrong("connection"))?;
+            let narrowed = Narrowed::by(settings, server.as_deref(), provider.as_deref())?;
+            let narrowed = narrowed.issuer(settings, issuer.as_deref());
+            let after = after.map(|id| id.parse::<ConnectionId>()).transpose();
+            let after = after.map_err(|_| CliError::Usage("no such connection".to_owned()))?;
             let filter = ConnectionFilter {
-                server: server.as_ref(),
+                server: narrowed.server.as_ref(),
                 issuer: issuer.as_deref(),
                 sub: sub.as_deref(),
-                provider: provider.as_ref(),
+                provider: narrowed.provider.as_ref(),
                 after,
             };
             let found = store.connections(filter, limit).await.map_err(CliError::failed)?;
+            if found.is_empty() && after.is_none() {
+                narrowed.found_nothing()?;
+            }
             let used = store.last_uses(filter, limit).await.map_err(CliError::failed)?;
             let values: Vec<Value> = found.iter().map(|one| value(one, used.get(&one.id).copied())).collect();
             let rows: Vec<[String; 6]> = found.iter().map(row).collect();

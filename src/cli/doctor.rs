@@ -1,4 +1,5 @@
-//! `consentry doctor`: looks at everything that the configuration names, live. Changes nothing.
+//! `consentry doctor`: looks at everything that the configuration names, live, and calls good only what has answered.
+//! Changes nothing.
 
 use serde::Serialize;
 use serde_json::json;
@@ -8,6 +9,7 @@ use crate::{
     clock::Clock,
     config::{self, Settings, notes},
     identity::{Identity, IdentityError},
+    keys,
     outbound::Outbound,
     provider::Providers,
     random::Random,
@@ -48,11 +50,11 @@ pub(super) async fn run(context: &Context) -> Result<(), CliError> {
     let vault = Vault::new(std::mem::take(&mut settings.keys), Random).map_err(CliError::failed)?;
     let outbound = server::outbound(&settings, &Metrics::new(), &clock).map_err(CliError::failed)?;
     let mut findings = Findings::default();
-    findings.add("configuration", State::Good, "can be used");
+    findings.add("configuration", State::Good, "can be read, with every key file and secret that it names");
     for note in notes(&settings) {
         findings.add("configuration", State::Note, note);
     }
-    database(&settings, &vault, &mut findings).await;
+    database(&settings, &vault, &clock, &mut findings).await;
     authorization_servers(&settings, &vault, &outbound, &clock, &mut findings).await;
     providers(&settings, &outbound, &clock, &mut findings).await;
     public_url(&settings, &outbound, &mut findings).await;
@@ -74,20 +76,20 @@ fn tell(context: &Context, findings: &[Finding]) -> Result<(), CliError> {
     if good { Ok(()) } else { Err(CliError::Told) }
 }
 
-async fn database(settings: &Settings, vault: &Vault, findings: &mut Findings) {
+async fn database(settings: &Settings, vault: &Vault, clock: &Clock, findings: &mut Findings) {
     // Opening would make the file.
     if config::sqlite_file(&settings.database.url).is_some_and(|file| !file.exists()) {
         findings.add("database", State::Note, "does not exist yet; `consentry serve` makes it");
         return;
     }
-    let store = match Store::open(&settings.database.url, 2).await {
+    let store = match Store::open_existing(&settings.database.url, 2).await {
         Ok(store) => store,
         Err(error) => return findings.add("database", State::Bad, error.to_string()),
     };
     match store.is_migrated().await {
         Ok(true) => {
             findings.add("database", State::Good, "answers, and its schema is this program's");
-            keys(&store, vault, findings).await;
+            keys(&store, vault, clock, findings).await;
         }
         Ok(false) | Err(StoreError::Refused(_)) => {
             findings.add(
@@ -101,17 +103,30 @@ async fn database(settings: &Settings, vault: &Vault, findings: &mut Findings) {
     store.shut_down().await;
 }
 
-async fn keys(store: &Store, vault: &Vault, findings: &mut Findings) {
+async fn keys(store: &Store, vault: &Vault, clock: &Clock, findings: &mut Findings) {
     let newest = vault.current_key();
+    match keys::fits(store, vault, true, clock.now()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(barred)) => return findings.add("keys", State::Bad, barred.to_string()),
+        Err(error) => return findings.add("keys", State::Bad, error.to_string()),
+    }
     let stored = match store.connections(ConnectionFilter::default(), 1).await {
         Ok(stored) => stored,
         Err(error) => return findings.add("keys", State::Bad, error.to_string()),
     };
     let Some(connection) = stored.first() else {
-        return findings.add("keys", State::Good, format!("{newest} seals; nothing is sealed yet"));
+        return findings.add(
+            "keys",
+            State::Note,
+            format!("{newest} seals; no credential is stored to try it on"),
+        );
     };
     match crate::credential::open_access(vault, connection) {
-        Ok(_) => findings.add("keys", State::Good, format!("{newest} seals, and a stored credential opens")),
+        Ok(_) => findings.add(
+            "keys",
+            State::Good,
+            format!("{newest} seals, and the first stored credential opens"),
+        ),
         Err(error) => findings.add("keys", State::Bad, format!("a stored credential does not open: {error}")),
     }
 }
@@ -163,7 +178,12 @@ async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, find
             Ok(endpoints) => {
                 let host = endpoints.authorization.host_str().unwrap_or_default();
                 let uris = redirect_uris(settings, provider).join(", ");
-                findings.add(&what, State::Good, format!("leaves for {host}; redirect URIs {uris}"));
+                let (state, asked) = match endpoints.s256.is_some() {
+                    true => (State::Good, "its metadata can be used"),
+                    // Nothing but a person's own trip shows whether they are right.
+                    false => (State::Note, "its endpoints stand in the configuration, and were not asked"),
+                };
+                findings.add(&what, state, format!("{asked}; leaves for {host}; redirect URIs {uris}"));
                 if provider.pkce && endpoints.s256 == Some(false) {
                     findings.add(
                         what,
@@ -181,7 +201,7 @@ async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, find
 async fn public_url(settings: &Settings, outbound: &Outbound, findings: &mut Findings) {
     let Ok(url) = url::Url::parse(&settings.public_url.join("/livez")) else { return };
     let (state, detail) = match outbound.get_json(&url, None).await {
-        Ok(answer) if answer.status.is_success() => (State::Good, "leads to a running server".to_owned()),
+        Ok(answer) if answer.status.is_success() => (State::Good, "answers for /livez".to_owned()),
         Ok(answer) => (State::Note, format!("answers {} for /livez", answer.status.as_u16())),
         Err(error) => (State::Note, format!("cannot be reached from here: {error}")),
     };

@@ -4,13 +4,16 @@ use serde_json::{Value, json};
 
 use super::{
     Context,
-    audit::recorded,
+    database::{Narrowed, Recorded, heads, recorded},
     output::{CliError, table},
 };
 use crate::{
     clock::{Clock, Millis},
-    elicitation::{Elicitation, ElicitationId, ServerId, State},
+    config::Settings,
+    elicitation::{Elicitation, ElicitationId, State},
+    keys,
     store::Store,
+    vault::Vault,
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -41,13 +44,15 @@ pub(super) enum Command {
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
     let mut settings = context.settings()?;
-    let (store, _) = recorded(&mut settings).await?;
+    let Recorded { store, vault, .. } = recorded(&mut settings).await?;
     let store = store.posting(settings.posted());
     let now = Clock::system().now();
     let done = match command {
-        Command::List { server, state, limit } => list(context, &store, now, server, state, limit).await,
+        Command::List { server, state, limit } => {
+            list(context, &settings, &store, now, server.as_deref(), state, limit).await
+        }
         Command::Show { id } => show(context, &store, now, &id).await,
-        Command::Cancel { id } => cancel(context, &store, now, &id).await,
+        Command::Cancel { id } => cancel(context, &store, &vault, now, &id).await,
     };
     store.shut_down().await;
     done
@@ -55,16 +60,20 @@ pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliEr
 
 async fn list(
     context: &Context,
+    settings: &Settings,
     store: &Store,
     now: Millis,
-    server: Option<String>,
+    server: Option<&str>,
     state: Option<String>,
     limit: u32,
 ) -> Result<(), CliError> {
     let wrong = |what: &str| CliError::Usage(format!("no such {what}"));
-    let server = server.map(|id| id.parse::<ServerId>()).transpose().map_err(|_| wrong("server"))?;
+    let narrowed = Narrowed::by(settings, server, None)?;
     let state = state.map(|state| state.parse::<State>()).transpose().map_err(|_| wrong("state"))?;
-    let found = store.elicitations(server.as_ref(), state, limit).await.map_err(CliError::failed)?;
+    let found = store.elicitations(narrowed.server.as_ref(), state, limit).await.map_err(CliError::failed)?;
+    if found.is_empty() {
+        narrowed.found_nothing()?;
+    }
     let values: Vec<Value> = found.iter().map(|one| value(one, now)).collect();
     let rows: Vec<[String; 5]> = found.iter().map(|one| row(one, now)).collect();
     let text = table(["id", "state", "server", "provider", "made"], &rows);
@@ -95,13 +104,23 @@ async fn show(context: &Context, store: &Store, now: Millis, id: &str) -> Result
     context.out.say(&value(&found, now), &text)
 }
 
-async fn cancel(context: &Context, store: &Store, now: Millis, id: &str) -> Result<(), CliError> {
+async fn cancel(
+    context: &Context,
+    store: &Store,
+    vault: &Vault,
+    now: Millis,
+    id: &str,
+) -> Result<(), CliError> {
     let found = find(store, id).await?;
+    // What is tagged for the record must be checked with the keys of the servers.
+    let fits = keys::fits(store, vault, false, now).await.map_err(CliError::failed)?;
+    fits.map_err(|barred| CliError::Usage(barred.to_string()))?;
     let closed = store.close(&found, State::Cancelled, "cancelled_by_operator", now).await;
     if !closed.map_err(CliError::failed)? {
         return Err(CliError::failed("it is closed already"));
     }
-    context.out.say(&json!({ "ok": true, "id": id, "state": "cancelled" }), "Cancelled.")
+    let value = json!({ "ok": true, "id": id, "state": "cancelled" });
+    context.out.say_recorded(value, "Cancelled.", &heads(store).await)
 }
 
 fn row(one: &Elicitation, now: Millis) -> [String; 5] {

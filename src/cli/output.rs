@@ -62,6 +62,24 @@ impl Output {
         line(std::io::stdout().lock(), &text).map_err(|error| CliError::failed(error.kind()))
     }
 
+    /// The same of what was written to the audit record, with the ends of this command's chains there: nobody else ever
+    /// tells of them, and without them it could not be seen that they were taken out.
+    pub(super) fn say_recorded(
+        &self,
+        mut value: Value,
+        text: &str,
+        heads: &[String],
+    ) -> Result<(), CliError> {
+        let mut text = text.to_owned();
+        for head in heads {
+            text.push_str(&format!("\naudit head {head}"));
+        }
+        if let Some(value) = value.as_object_mut() {
+            value.insert("audit_heads".to_owned(), heads.into());
+        }
+        self.say(&value, &text)
+    }
+
     /// Tells why a command failed.
     pub(super) fn fail(&self, error: &CliError) -> ExitCode {
         let (value, text) = match error {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Context,
+    database::{self, Narrowed},
     output::{CliError, table},
 };
 use crate::{
@@ -53,39 +54,49 @@ pub(super) enum Command {
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
     let settings = context.settings()?;
-    let store =
-        Store::open(&settings.database.url, settings.database.connections).await.map_err(CliError::failed)?;
+    let store = database::open(&settings).await?;
     let now = Clock::system().now();
     let done = match command {
         Command::List { server, state, limit } => {
-            list(context, &settings, &store, server, state, limit).await
+            list(context, &settings, &store, server.as_deref(), state, limit).await
         }
-        Command::Replay { id: Some(id), .. } => replay(context, &store, now, &id).await,
+        Command::Replay { id: Some(id), .. } => replay(context, &settings, &store, now, &id).await,
         Command::Replay { server, .. } => {
-            replay_dead(context, &store, now, &server.unwrap_or_default()).await
+            replay_dead(context, &settings, &store, now, &server.unwrap_or_default()).await
         }
-        Command::Enable { server } => enable(context, &store, now, &server).await,
+        Command::Enable { server } => enable(context, &settings, &store, now, &server).await,
     };
     store.shut_down().await;
     done
 }
 
-fn server_id(id: &str) -> Result<ServerId, CliError> {
-    id.parse().map_err(|_| CliError::Usage("no such server".to_owned()))
+/// An MCP server that has a webhook: what is queued for another is posted by nobody.
+fn posted_to(settings: &Settings, id: &str) -> Result<ServerId, CliError> {
+    match settings.mcp_servers.iter().find(|server| server.id.as_str() == id) {
+        None => Err(CliError::Usage(format!("the configuration has no MCP server {id:?}"))),
+        Some(server) if server.webhook.is_none() => {
+            Err(CliError::Usage(format!("the MCP server {id} has no webhook: nothing is posted to it")))
+        }
+        Some(server) => Ok(server.id.clone()),
+    }
 }
 
 async fn list(
     context: &Context,
     settings: &Settings,
     store: &Store,
-    server: Option<String>,
+    server: Option<&str>,
     state: Option<String>,
     limit: u32,
 ) -> Result<(), CliError> {
-    let server = server.as_deref().map(server_id).transpose()?;
+    let narrowed = Narrowed::by(settings, server, None)?;
+    let server = &narrowed.server;
     let state = state.map(|state| state.parse::<State>()).transpose();
     let state = state.map_err(|_| CliError::Usage("no such state".to_owned()))?;
     let found = store.deliveries(server.as_ref(), state, limit).await.map_err(CliError::failed)?;
+    if found.is_empty() {
+        narrowed.found_nothing()?;
+    }
     let gone = gone(settings, store, server.as_ref()).await?;
     let values: Vec<Value> = found.iter().map(value).collect();
     let receivers: Vec<Value> = gone
@@ -119,17 +130,43 @@ async fn gone(
     Ok(gone)
 }
 
-async fn replay(context: &Context, store: &Store, now: Millis, id: &str) -> Result<(), CliError> {
+/// Refuses what would be queued and posted by nobody.
+async fn receiver_is_there(settings: &Settings, store: &Store, server: &ServerId) -> Result<(), CliError> {
+    match gone(settings, store, Some(server)).await?.first() {
+        None => Ok(()),
+        Some((_, at)) => Err(CliError::failed(format!(
+            "the receiver of {server} has answered 410 at {}; first `consentry webhooks enable --server {server}`",
+            at.rfc3339()
+        ))),
+    }
+}
+
+async fn replay(
+    context: &Context,
+    settings: &Settings,
+    store: &Store,
+    now: Millis,
+    id: &str,
+) -> Result<(), CliError> {
     let unknown = || CliError::failed("there is no such delivery, or it is on its way at this moment");
     let signal: SignalId = id.parse().map_err(|_| unknown())?;
+    let server = store.delivery_server(signal).await.map_err(CliError::failed)?.ok_or_else(unknown)?;
+    receiver_is_there(settings, store, &posted_to(settings, server.as_str())?).await?;
     if !store.replay_delivery(signal, now).await.map_err(CliError::failed)? {
         return Err(unknown());
     }
     context.out.say(&json!({ "ok": true, "id": id, "replayed": 1 }), "It is posted again.")
 }
 
-async fn replay_dead(context: &Context, store: &Store, now: Millis, server: &str) -> Result<(), CliError> {
-    let server = server_id(server)?;
+async fn replay_dead(
+    context: &Context,
+    settings: &Settings,
+    store: &Store,
+    now: Millis,
+    server: &str,
+) -> Result<(), CliError> {
+    let server = posted_to(settings, server)?;
+    receiver_is_there(settings, store, &server).await?;
     let number = store.replay_dead(&server, now).await.map_err(CliError::failed)?;
     context.out.say(
         &json!({ "ok": true, "server": server.as_str(), "replayed": number }),
@@ -137,8 +174,14 @@ async fn replay_dead(context: &Context, store: &Store, now: Millis, server: &str
     )
 }
 
-async fn enable(context: &Context, store: &Store, now: Millis, server: &str) -> Result<(), CliError> {
-    let server = server_id(server)?;
+async fn enable(
+    context: &Context,
+    settings: &Settings,
+    store: &Store,
+    now: Millis,
+    server: &str,
+) -> Result<(), CliError> {
+    let server = posted_to(settings, server)?;
     if !store.enable_receiver(&server, now).await.map_err(CliError::failed)? {
         return Err(CliError::failed("its receiver has not answered 410"));
     }

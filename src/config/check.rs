@@ -35,7 +35,7 @@ pub(super) fn settings(
     findings: &mut Findings,
 ) -> Option<Settings> {
     let database_in_file = layers.variable("database.url").is_none();
-    let mut table = layers.table;
+    let (mut table, ignored) = (layers.table, layers.ignored);
     let public_url = public_url(table.remove("public_url"), findings);
     let loopback = public_url.as_ref().is_some_and(PublicUrl::is_loopback);
     let policy = AddressPolicy { allow_loopback: loopback, allowed: Vec::new() };
@@ -88,6 +88,7 @@ pub(super) fn settings(
         authorization_servers,
         mcp_servers,
         providers,
+        ignored,
     })
 }
 

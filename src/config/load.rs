@@ -4,13 +4,14 @@ use std::{fs, path::Path};
 
 use toml::{Table, Value};
 
-use super::{ConfigError, Environment, Settings, check, findings::Findings};
+use super::{
+    ConfigError, Environment, Settings, check,
+    findings::Findings,
+    misspelt::{self, FILE, PREFIX},
+};
 
 /// The defaults, which are the documented example file.
 pub const DEFAULTS: &str = include_str!("../../config.example.toml");
-
-const PREFIX: &str = "CONSENTRY_";
-const FILE: &str = "CONSENTRY_CONFIG";
 
 /// Reads and checks the settings: the defaults, over them the file at `path` (or the one that the variable
 /// `CONSENTRY_CONFIG` names, or none), over it the variables `CONSENTRY_SECTION__KEY`. Every secret is read.
@@ -31,6 +32,8 @@ pub(super) struct Layers {
     pub(super) file: Table,
     /// Path of each setting that the environment gave, and the variable's name.
     pub(super) from_environment: Vec<(String, String)>,
+    /// Sentences of variables that begin like ours and set nothing.
+    pub(super) ignored: Vec<String>,
 }
 
 impl Layers {
@@ -52,12 +55,19 @@ impl Layers {
         let mut from_environment = Vec::new();
         for (name, value) in environment.iter() {
             let Some(keys) = keys_of(name, &defaults) else { continue };
+            if keys.first().is_some_and(|section| !table.contains_key(section)) {
+                let nearest = misspelt::nearest(&defaults, name);
+                findings.refuse(name, format!("is no setting; the nearest is {nearest}"));
+                continue;
+            }
             match typed(&defaults, &keys, value.expose()).and_then(|value| set(&mut table, &keys, value)) {
                 Ok(()) => from_environment.push((keys.join("."), name.to_owned())),
                 Err(problem) => findings.refuse(name, problem),
             }
         }
-        Some(Self { table, file, from_environment })
+        let sets = |name: &str| keys_of(name, &defaults).is_some();
+        let ignored = misspelt::find(environment, &defaults, &table, sets, findings);
+        Some(Self { table, file, from_environment, ignored })
     }
 
     /// The variable that gave the setting at `path`.

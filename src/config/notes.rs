@@ -5,7 +5,7 @@ use crate::store::Engine;
 
 /// Sentences for the operator.
 pub fn notes(settings: &Settings) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = settings.ignored.clone();
     let listen = &settings.listen;
     let behind_proxy = settings.public_url.is_https() && listen.public_tls.is_none();
     if !settings.public_url.is_https() {

@@ -165,11 +165,59 @@ fn a_variable_that_sets_nothing_is_named() {
         ("CONSENTRY_DATABASE__CONNECTIONS", "CONSENTRY_DATABASE__CONNECTIONS"),
         ("CONSENTRY_LISTEN__TRUSTED_PROXIES", "CONSENTRY_LISTEN__TRUSTED_PROXIES"),
         ("CONSENTRY_PROVIDERS__0__ID", "CONSENTRY_PROVIDERS__0__ID"),
-        ("CONSENTRY_NOTHING__AT_ALL", "nothing"),
+        ("CONSENTRY_NOTHING__AT_ALL", "CONSENTRY_NOTHING__AT_ALL"),
+        ("CONSENTRY_DATABASE_URL", "CONSENTRY_DATABASE_URL"),
+        ("CONSENTRY_PUBLICURL", "CONSENTRY_PUBLICURL"),
         ("CONSENTRY_PUBLIC_URL", "public_url"),
         ("CONSENTRY_LIFETIMES__SESSION", "lifetimes.session"),
     ] {
         assert_eq!(World::new().set(name, CANARY).refused(BASE)[0], key, "{name}");
+    }
+}
+
+/// What looks like a setting and is none would leave it at its default: it is named with what was meant.
+#[test]
+fn a_variable_that_is_misspelt_is_told_with_the_nearest_setting() {
+    let errors = World::new().set("CONSENTRY_DATABASE_URL", CANARY).load(BASE).unwrap_err();
+    assert_eq!(errors[0].problem, "is no setting; it is spelt CONSENTRY_DATABASE__URL");
+    let errors = World::new().set("CONSENTRY_DATABSE__URL", CANARY).load(BASE).unwrap_err();
+    assert_eq!(errors[0].problem, "is no setting; the nearest is CONSENTRY_DATABASE__URL");
+    let world = World::new()
+        .set("CONSENTRY_PUBLIC_URI", CANARY)
+        .set("CONSENTRY_CONFG", CANARY)
+        .set("CONSENTRY_FILES_KEY", Random.secret().expose())
+        // Made by Kubernetes of services' names.
+        .set("CONSENTRY_PORT_8080_TCP_ADDR", CANARY)
+        .set("CONSENTRY_DB_SERVICE_HOST", CANARY)
+        .set("CONSENTRY_DB_SERVICE_PORT_PG", CANARY);
+    let settings = world.load(&BASE.replace("FILES_API_KEY", "CONSENTRY_FILES_KEY")).unwrap();
+    assert_eq!(settings.ignored.len(), 2, "{:?}", settings.ignored);
+    let told = notes(&settings).join("\n");
+    assert!(
+        told.contains("CONSENTRY_CONFG is no setting, and is ignored; the nearest is CONSENTRY_CONFIG"),
+        "{told}"
+    );
+    assert!(told.contains("CONSENTRY_PUBLIC_URI") && told.contains("CONSENTRY_PUBLIC_URL"), "{told}");
+    assert!(!told.contains("canary"));
+}
+
+/// An outage must not be read as the end of every user's grant.
+#[test]
+fn a_code_that_means_later_is_not_terminal() {
+    for (code, class, good) in [
+        ("temporarily_unavailable", "terminal", false),
+        ("server_error", "terminal", false),
+        ("Slow_Down", "terminal", false),
+        ("temporarily_unavailable", "transient", true),
+        ("temporarily_unavailable", "operator", true),
+        ("token_inactive", "terminal", true),
+    ] {
+        let loaded =
+            World::new().load(&with("[[providers]]", &format!("error_classes = {{ {code} = \"{class}\" }}")));
+        match loaded {
+            Ok(_) => assert!(good, "{code}"),
+            Err(errors) => assert!(!good && errors[0].key == "providers[0].error_classes", "{errors:?}"),
+        }
     }
 }
 
@@ -179,6 +227,8 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
     let world = World::new()
         .set("SHORT", "canary-short")
         .set("DULL", &"a".repeat(40))
+        .set("ZEROS", &format!("whsec_{}", BASE64_STANDARD.encode([0; 32])))
+        .set("TYPED", &format!("whsec_{}", BASE64_STANDARD.encode("canarycanarycanarycanary")))
         .set("WEAK", &BASE64_STANDARD.encode([7; 32]));
     for (section, lines, key) in [
         ("[listen]", "public = \"canary\"", "listen.public"),
@@ -246,6 +296,16 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
         (
             "[[mcp_servers]]",
             "webhook = { url = \"https://hooks.example.com/\", secret = { env = \"SHORT\" } }",
+            "mcp_servers[0].webhook.secret",
+        ),
+        (
+            "[[mcp_servers]]",
+            "webhook = { url = \"https://hooks.example.com/\", secret = { env = \"ZEROS\" } }",
+            "mcp_servers[0].webhook.secret",
+        ),
+        (
+            "[[mcp_servers]]",
+            "webhook = { url = \"https://hooks.example.com/\", secret = { env = \"TYPED\" } }",
             "mcp_servers[0].webhook.secret",
         ),
         ("[[providers]]", "client_authentication = \"none\"", "providers[0].client_authentication"),

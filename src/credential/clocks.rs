@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::refresh::{CONSENT_EXPIRED, REFRESH_EXPIRED};
+use super::refresh::{CONSENT_EXPIRED, REFRESH_EXPIRED, UNAUTHORIZED};
 use crate::{
     app::App, clock::Millis, config::Provider, connect::Refusal, connection::Status, store::Clocked,
 };
@@ -86,6 +86,10 @@ fn due(one: &Clocked, provider: Option<&Provider>, warn_ahead: Duration, now: Mi
     if one.consent_expires_at.is_some_and(|at| at <= now) {
         return vec![Due::End(CONSENT_EXPIRED)];
     }
+    // Reported while a refresh was under way, which has brought nothing.
+    if one.refused_again {
+        return vec![Due::End(UNAUTHORIZED)];
+    }
     let mut all = Vec::new();
     let lifetime = provider.and_then(|provider| provider.consent_lifetime);
     let ahead = lifetime.map_or(warn_ahead, |lifetime| warn_ahead.min(lifetime / 4));
@@ -131,6 +135,7 @@ mod tests {
             refreshed_at: Some(Millis(0)),
             warned_at: None,
             ended_at: None,
+            refused_again: false,
         }
     }
 
@@ -169,6 +174,11 @@ mod tests {
         assert!(at(&one, DAY * 86).is_empty());
         assert_eq!(at(&one, DAY * 87), [Due::Warn(CONSENT_EXPIRES_SOON)]);
         assert_eq!(at(&one, DAY * 90), [Due::End(CONSENT_EXPIRED)]);
+    }
+
+    #[test]
+    fn what_was_refused_again_ends() {
+        assert_eq!(at(&Clocked { refused_again: true, ..clocked() }, HOUR), [Due::End(UNAUTHORIZED)]);
     }
 
     #[test]

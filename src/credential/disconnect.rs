@@ -36,6 +36,10 @@ pub enum Revocation {
     Pending,
     /// It has no way to be told.
     Impossible,
+    /// Not told, because the stored credential did not open.
+    Unreadable,
+    /// Not told, because the settings do not have it any more.
+    Unconfigured,
     /// Not told, because that would end another connection with the same account too.
     Shared,
 }
@@ -45,8 +49,8 @@ pub enum Revocation {
 pub struct Removed {
     /// What was removed.
     pub connection: Connection,
-    /// What is queued for the provider.
-    queued: Option<RevocationId>,
+    /// What is queued for the provider, or why nothing is.
+    queued: Result<RevocationId, Revocation>,
 }
 
 /// Removes a connection of an MCP server. `None` when it is not there. A running server tells the provider;
@@ -60,15 +64,20 @@ pub async fn disconnect(
     id: ConnectionId,
     reason: &str,
 ) -> Result<Option<Removed>, Refusal> {
-    let to_revoke = |connection: &Connection| to_revoke(app, connection);
+    let mut why = Revocation::Impossible;
+    let to_revoke =
+        |connection: &Connection| to_revoke(app, connection).map_err(|because| why = because).ok();
     let gone = app.store.disconnect(server, id, reason, to_revoke, app.clock.now()).await?;
-    Ok(gone.map(|gone| Removed { connection: gone.connection, queued: gone.revocation }))
+    Ok(gone.map(|gone| Removed { connection: gone.connection, queued: gone.revocation.ok_or(why) }))
 }
 
 impl Removed {
     /// Sees to it that the provider is told now, and waits a little for its word.
     pub async fn revocation(self, app: &App) -> Revocation {
-        let Some(id) = self.queued else { return Revocation::Impossible };
+        let id = match self.queued {
+            Ok(id) => id,
+            Err(why) => return why,
+        };
         let work = app.clone();
         // Whoever hangs up must not cut a request.
         app.tasks.spawn(async move { now(&work, id).await });
@@ -114,15 +123,14 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
     }
 }
 
-/// What the provider is told of a connection that is removed; nothing when it is not configured any more, or the
-/// credential does not open.
-fn to_revoke(app: &App, connection: &Connection) -> Option<NewRevocation> {
-    let provider = app.providers.get(&connection.provider)?;
+/// What the provider is told of a connection that is removed, or why it is told nothing.
+fn to_revoke(app: &App, connection: &Connection) -> Result<NewRevocation, Revocation> {
+    let provider = app.providers.get(&connection.provider).ok_or(Revocation::Unconfigured)?;
     let opened = token(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
         tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
     });
-    let (token, hint) = opened.ok()?;
+    let (token, hint) = opened.map_err(|_| Revocation::Unreadable)?;
     let unwanted = Unwanted {
         connection: Some(connection.id),
         server: &connection.server,
@@ -132,7 +140,7 @@ fn to_revoke(app: &App, connection: &Connection) -> Option<NewRevocation> {
         token: &token,
         hint,
     };
-    Some(unwanted.seal(app))
+    Ok(unwanted.seal(app))
 }
 
 /// The refresh token where there is one: revoking it ends what was made from it (RFC 7009, section 2.1). A provider with

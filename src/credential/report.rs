@@ -1,5 +1,6 @@
 //! A resource server refused a token that was handed out.
 
+use super::refresh::UNAUTHORIZED;
 use crate::{
     app::App,
     connect::Refusal,
@@ -8,12 +9,9 @@ use crate::{
     store::Reported,
 };
 
-/// Why a connection ends whose token was refused again after it was made anew, or could not be made anew.
-const UNAUTHORIZED: &str = "unauthorized";
-
 /// Notes that the token of `generation` was refused, so that it is not handed out again, and makes one refresh for that
 /// generation. A report of an older generation changes nothing; one of the generation that this refresh made ends the
-/// connection. Gives the connection as it is afterwards; `None` when it is not this MCP server's.
+/// connection, unless a refresh that is under way brings another one. Gives the connection as it is afterwards; `None` when it is not this MCP server's.
 ///
 /// # Errors
 /// The store's.

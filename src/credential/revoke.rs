@@ -112,8 +112,8 @@ impl Later {
 
 async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'static str>), Later> {
     let queued = &claimed.queued;
-    let shared =
-        app.store.account_in_use(&queued.provider, queued.account_id.as_deref(), &queued.owner).await;
+    let (account, of) = (queued.account_id.as_deref(), queued.connection);
+    let shared = app.store.account_in_use(&queued.provider, account, &queued.owner, of).await;
     if shared.map_err(|_| Later::because("store_unavailable"))? {
         return Ok((State::Shared, None));
     }

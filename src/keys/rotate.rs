@@ -15,7 +15,7 @@ use crate::{
     vault::{Cell, Place, Sealed, Vault},
 };
 
-/// Rows that are read at once, and after which the progress is stored.
+/// Rows that are sealed anew before the progress is stored.
 const PAGE: u32 = 100;
 /// Rows that are written at the same time.
 const AT_ONCE: usize = 4;
@@ -88,9 +88,12 @@ pub async fn rotate(
 }
 
 /// What is sealed under another key than the vault's first.
-async fn left(store: &Store, vault: &Vault) -> Result<Vec<KeyCount>, StoreError> {
-    let counts = store.count_keys().await?.into_iter();
-    Ok(counts.filter(|one| one.is_sealed() && one.key.as_ref() != Some(vault.current_key())).collect())
+///
+/// # Errors
+/// The store's.
+pub async fn left(store: &Store, vault: &Vault) -> Result<Vec<KeyCount>, StoreError> {
+    let counts = store.count_values().await?.into_iter();
+    Ok(counts.filter(|one| one.key.as_ref() != Some(vault.current_key())).collect())
 }
 
 /// One table, from where an unfinished run stopped or from its beginning. Gives the number of values that did not open.
@@ -123,9 +126,9 @@ async fn pass(
     loop {
         let begun = clock.now();
         let page = store.to_reseal(table, key, state.after, PAGE).await?;
-        let rows = page.len();
-        state.after = page.last().map(|row| row.id).or(state.after);
-        let writing = stream::iter(page.iter().map(|row| reseal(store, vault, row)));
+        let rows = page.rows.len();
+        state.after = page.through.or(state.after);
+        let writing = stream::iter(page.rows.iter().map(|row| reseal(store, vault, row)));
         let mut writing = writing.buffer_unordered(AT_ONCE);
         while let Some(tally) = writing.next().await {
             let tally = tally?;
@@ -135,7 +138,7 @@ async fn pass(
             unreadable += tally.unreadable;
         }
         state.updated_at = clock.now();
-        let finished = rows < PAGE as usize;
+        let finished = page.through.is_none();
         state.finished_at = finished.then_some(state.updated_at);
         store.note_resealing(&state).await?;
         report(Progress { table, resealed: state.resealed, unreadable, finished });

@@ -2,17 +2,22 @@
 //! has.
 //!
 //! They pass no layer and no service, so that they are known by their bytes: a complete head that says an error and no
-//! body, written while no request is under way, without any of the headers. (What HTTP/2 refuses it refuses by frames.)
+//! body, written while no request is under way, without any of the headers. HTTP/2 refuses by frames, except for a head
+//! that is too big: that one is refused here, before the router, up to a size that is refused by the frames' own layer.
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue};
+use axum::body::Body;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+
+use super::Limits;
 
 const END: &[u8] = b"\r\n\r\n";
 
 /// The headers of such answers, as lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bare {
+    headers: Arc<[(HeaderName, HeaderValue)]>,
     lines: Arc<[u8]>,
     /// Whichever of them is there says that the answer is not bare.
     mark: Arc<str>,
@@ -27,7 +32,21 @@ impl Bare {
             }
         }
         let mark = headers.first().map_or(String::new(), |(name, _)| format!("\r\n{name}: "));
-        Self { lines: lines.into(), mark: mark.into() }
+        Self { headers: headers.into(), lines: lines.into(), mark: mark.into() }
+    }
+
+    /// The answer to an HTTP/2 request whose head is beyond the limits; HTTP/1.1's are refused while they are read.
+    pub(super) fn refusal<B>(&self, request: &Request<B>, limits: &Limits) -> Option<Response<Body>> {
+        let fits = request.headers().len() <= limits.headers && head_bytes(request) <= limits.head_bytes;
+        if fits || request.version() != Version::HTTP_2 {
+            return None;
+        }
+        let mut answer = Response::new(Body::empty());
+        *answer.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        for (name, value) in self.headers.iter() {
+            answer.headers_mut().append(name, value.clone());
+        }
+        Some(answer)
     }
 
     /// The answer with the headers, when it is one of hyper's own.
@@ -39,6 +58,16 @@ impl Bare {
             && !head.contains(&*self.mark);
         is_own.then(|| [head.as_bytes(), &self.lines, END].concat())
     }
+}
+
+/// As HTTP/2 counts a head (RFC 9113, section 6.5.2): 32 bytes beside each name and value.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    let fields = |headers: &HeaderMap| -> usize {
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum()
+    };
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
+    fields(request.headers()) + target + authority + 4 * 40
 }
 
 #[cfg(test)]

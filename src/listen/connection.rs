@@ -84,14 +84,21 @@ async fn serve<S>(
     let progress = Progress::new(limits.clone());
     let builder = builder(&limits);
     let service = service_fn({
-        let progress = progress.clone();
+        let (progress, bare) = (progress.clone(), bare.clone());
         move |request: Request<Incoming>| {
             let in_flight = progress.request(request.version());
+            let refusal = bare.refusal(&request, &limits);
             let (rest, request) = dress(request, peer, &client, limits.body);
             let answer = router.clone().oneshot(request);
             async move {
-                let answer: Response<Body> = answer.await?;
-                rest.discard().await;
+                let answer: Response<Body> = match refusal {
+                    Some(refusal) => refusal,
+                    None => {
+                        let answer = answer.await?;
+                        rest.discard().await;
+                        answer
+                    }
+                };
                 Ok::<_, Infallible>(answer.map(|body| Answering { body, _request: in_flight }))
             }
         }
@@ -154,7 +161,8 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
-        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        // What is beyond the limit is refused with the headers that every answer has; what is twice as big, without.
+        .max_header_list_size(u32::try_from(limits.head_bytes.saturating_mul(2)).unwrap_or(u32::MAX))
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING);
     builder

@@ -131,6 +131,11 @@ const BY_CODE: &[(&str, Class)] = &[
     ("too_many_requests", Class::Transient),
 ];
 
+/// Whether a code means, wherever it is known, that the provider cannot do it now: no grant is dead because of it.
+pub fn means_later(code: &str) -> bool {
+    BY_CODE.iter().any(|(known, class)| *class == Class::Transient && known.eq_ignore_ascii_case(code))
+}
+
 /// What the status decides before the body is looked at.
 fn by_status_first(status: u16) -> Option<Class> {
     Some(match status {

@@ -4,7 +4,6 @@ use std::{fs, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use http::{HeaderValue, header};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use uuid::Uuid;
 
 use super::{Server, TlsFiles};
 use crate::{
@@ -90,30 +89,45 @@ impl Server {
         // Taken first: an address in use should not cost a migration.
         let (public, internal, tls) = bind(&settings)?;
         let drain = settings.listen.drain;
-        let app = assemble(settings, clock).await?;
+        let app = assemble(settings, clock, Purpose::Serving).await?;
         probe(&app).await?;
         // Last: from here on others count on it.
         let replica = app.random.uuid();
-        enter(&app.store, &app.vault, Some(replica), &app.clock).await?;
+        barred(keys::enter(&app.store, &app.vault, Some(replica), app.clock.now()).await?)?;
         Ok(Self { app, replica, public, internal, tls, drain })
     }
 }
 
-/// Everything but the listeners, for the server and for commands that do what it does.
+/// What the program is put together for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To serve: makes the database and brings it up to date, where the settings say so.
+    Serving,
+    /// For one command, maybe beside a server: works on the database that is there.
+    Command,
+}
+
+/// Everything but the listeners, for the server and for commands that do what it does. Seals nothing: whoever does
+/// begins with [`keys::enter`].
 ///
 /// # Errors
 /// [`BuildError`].
-pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App, BuildError> {
+pub(crate) async fn assemble(
+    mut settings: Settings,
+    clock: Clock,
+    purpose: Purpose,
+) -> Result<App, BuildError> {
     let random = Random;
     let vault = Vault::new(std::mem::take(&mut settings.keys), random)?;
     let metrics = Metrics::new();
     metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
     metrics.know_webhooks(settings.posted());
     let outbound = outbound(&settings, &metrics, &clock)?;
-    let store =
-        open(&settings, &vault).await?.recorded(Sealer::new(vault.clone(), settings.audit_names_subjects));
+    let store = open(&settings, &vault, purpose)
+        .await?
+        .recorded(Sealer::new(vault.clone(), settings.audit_names_subjects));
     let store = store.posting(settings.posted());
-    enter(&store, &vault, None, &clock).await?;
+    barred(keys::fits(&store, &vault, purpose == Purpose::Serving, clock.now()).await?)?;
     let identity = Identity::new(
         settings.authorization_servers.clone(),
         outbound.clone(),
@@ -124,6 +138,7 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
     );
     let providers =
         Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
+    let recorder = Recorder::new(metrics.clone());
     Ok(App::new(Parts {
         settings,
         store,
@@ -135,15 +150,15 @@ pub(crate) async fn assemble(mut settings: Settings, clock: Clock) -> Result<App
         outbound,
         refreshes: credential::Refreshes::default(),
         metrics,
-        recorder: Recorder::default(),
+        recorder,
         tasks: TaskTracker::new(),
         shutdown: CancellationToken::new(),
     }))
 }
 
-/// Takes up the first key, unless that would leave something that somebody cannot open.
-async fn enter(store: &Store, vault: &Vault, replica: Option<Uuid>, clock: &Clock) -> Result<(), BuildError> {
-    keys::enter(store, vault, replica, clock.now()).await?.map_err(|barred| match barred {
+/// A ring that does not go with what is stored, as an error of the start.
+pub(crate) fn barred(fits: Result<(), Barred>) -> Result<(), BuildError> {
+    fits.map_err(|barred| match barred {
         Barred::Missing(key) => BuildError::KeyMissing(key),
         barred => BuildError::KeyBarred(barred),
     })
@@ -188,9 +203,13 @@ pub(crate) fn outbound(
 }
 
 /// The database, with a schema that fits and nothing in it that no key opens.
-async fn open(settings: &Settings, vault: &Vault) -> Result<Store, BuildError> {
-    let store = Store::open(&settings.database.url, settings.database.connections).await?;
-    if settings.database.migrate {
+async fn open(settings: &Settings, vault: &Vault, purpose: Purpose) -> Result<Store, BuildError> {
+    let database = &settings.database;
+    let store = match purpose {
+        Purpose::Serving => Store::open(&database.url, database.connections).await?,
+        Purpose::Command => Store::open_existing(&database.url, database.connections).await?,
+    };
+    if database.migrate && purpose == Purpose::Serving {
         store.migrate().await?;
     } else {
         match store.is_migrated().await {

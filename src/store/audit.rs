@@ -54,16 +54,47 @@ statements! {
         AND ($3 IS NULL OR kind = $3) AND ($4 IS NULL OR server = $4) AND ($5 IS NULL OR connection = $5) \
         AND ($6 IS NULL OR subject = $6) ORDER BY at_ms DESC, chain, number DESC LIMIT $7");
 
-    CHAINS_THERE = "SELECT DISTINCT chain FROM audit ORDER BY chain";
+    /// The ends of the next chains: from each to the next by one look into the index, and not along its rows.
+    ENDS = "WITH RECURSIVE walk (chain) AS (\
+        SELECT (SELECT a.chain FROM audit a WHERE a.chain > $1 ORDER BY a.chain LIMIT 1) UNION ALL \
+        SELECT (SELECT a.chain FROM audit a WHERE a.chain > walk.chain ORDER BY a.chain LIMIT 1) FROM walk \
+            WHERE walk.chain IS NOT NULL) \
+        SELECT chain, (SELECT a.number FROM audit a WHERE a.chain = walk.chain ORDER BY a.number LIMIT 1), \
+        (SELECT a.number FROM audit a WHERE a.chain = walk.chain ORDER BY a.number DESC LIMIT 1), \
+        (SELECT a.tag FROM audit a WHERE a.chain = walk.chain ORDER BY a.number DESC LIMIT 1) \
+        FROM walk WHERE chain IS NOT NULL LIMIT $2";
 
     CHAIN = concat!("SELECT ", columns!(), " FROM audit WHERE chain = $1 AND number > $2 ORDER BY number LIMIT $3");
 
-    WITH_OLD_ROWS = "SELECT DISTINCT chain FROM audit WHERE at_ms < $1";
+    WITH_OLD_ROWS = "SELECT DISTINCT chain FROM (SELECT chain FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2) old";
 
     /// A chain is cut at its beginning alone: before its first row that is young enough.
-    FIRST_TO_KEEP = "SELECT number FROM audit WHERE chain = $1 AND at_ms >= $2 ORDER BY number LIMIT 1";
+    BEGINNING = "SELECT number, at_ms FROM audit WHERE chain = $1 ORDER BY number LIMIT $2";
 
     CUT = "DELETE FROM audit WHERE chain = $1 AND number < $2";
+}
+
+/// Chains whose ends are looked up by one statement.
+const CHAINS_AT_ONCE: u32 = 500;
+
+/// Where a chain begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainEnds {
+    /// Which.
+    pub chain: Uuid,
+    /// The number of the first row that is there.
+    pub first: i64,
+    /// The number of the last.
+    pub last: i64,
+    /// The last's tag.
+    pub tag: Vec<u8>,
+}
+
+impl ChainEnds {
+    /// How many rows it has, as they are numbered.
+    pub fn rows(&self) -> i64 {
+        self.last.saturating_sub(self.first).saturating_add(1)
+    }
 }
 
 /// The chains of this process.
@@ -221,7 +252,28 @@ impl Store {
     /// # Errors
     /// When the store is unavailable.
     pub async fn audit_chains(&self) -> Result<Vec<Uuid>, StoreError> {
-        Ok(read!(self, CHAINS_THERE, |sql, pool| sqlx::query_scalar(sql).fetch_all(pool).await?))
+        let mut chains = Vec::new();
+        loop {
+            let after = chains.last().copied().unwrap_or(Uuid::nil());
+            let page = self.audit_ends(after).await?;
+            if page.is_empty() {
+                return Ok(chains);
+            }
+            chains.extend(page.iter().map(|end| end.chain));
+        }
+    }
+
+    /// The ends of a page of chains, in the order of their ids; none when there is no further one.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn audit_ends(&self, after: Uuid) -> Result<Vec<ChainEnds>, StoreError> {
+        Ok(read!(self, ENDS, |sql, pool| {
+            let rows: Vec<(Uuid, i64, i64, Vec<u8>)> =
+                sqlx::query_as(sql).bind(after).bind(i64::from(CHAINS_AT_ONCE)).fetch_all(pool).await?;
+            let ends = |(chain, first, last, tag)| ChainEnds { chain, first, last, tag };
+            rows.into_iter().map(ends).collect()
+        }))
     }
 
     /// Rows of one chain after a number, in order, at most `limit`.
@@ -245,36 +297,29 @@ impl Store {
         heads
     }
 
-    /// Deletes rows from before `before`, each chain from its beginning, and tells in the record where it begins now: a
-    /// beginning that is gone without that was taken out by somebody. Gives how many rows went.
+    /// Deletes some rows from before `before`, each chain from its beginning, and tells in the record where it begins
+    /// now: a beginning that is gone without that was taken out by somebody. Gives how many rows went; none when there
+    /// are no more.
     ///
     /// # Errors
     /// When the store is unavailable; chains that were cut before stay so.
-    pub async fn purge_audit(&self, before: Millis, now: Millis) -> Result<u64, StoreError> {
+    pub async fn purge_audit(&self, before: Millis, now: Millis, limit: u32) -> Result<u64, StoreError> {
         let chains: Vec<Uuid> = read!(self, WITH_OLD_ROWS, |sql, pool| {
-            sqlx::query_scalar(sql).bind(before.0).fetch_all(pool).await?
+            sqlx::query_scalar(sql).bind(before.0).bind(i64::from(limit)).fetch_all(pool).await?
         });
         let mut gone = 0;
         for chain in chains {
-            gone += self.cut(chain, before, now).await?;
+            gone += self.cut(chain, before, now, limit).await?;
         }
         Ok(gone)
     }
 
-    async fn cut(&self, chain: Uuid, before: Millis, now: Millis) -> Result<u64, StoreError> {
-        let first: Option<i64> = read!(self, FIRST_TO_KEEP, |sql, pool| {
-            sqlx::query_scalar(sql).bind(chain).bind(before.0).fetch_optional(pool).await?
+    async fn cut(&self, chain: Uuid, before: Millis, now: Millis, limit: u32) -> Result<u64, StoreError> {
+        let beginning: Vec<(i64, i64)> = read!(self, BEGINNING, |sql, pool| {
+            sqlx::query_as(sql).bind(chain).bind(i64::from(limit)).fetch_all(pool).await?
         });
-        let first = match first {
-            Some(first) => first,
-            None => {
-                let end: Option<(i64, Vec<u8>)> = read!(self, END, |sql, pool| sqlx::query_as(sql)
-                    .bind(chain)
-                    .fetch_optional(pool)
-                    .await?);
-                end.map_or(1, |(last, _)| last.saturating_add(1))
-            }
-        };
+        let old = beginning.iter().take_while(|(_, at)| *at < before.0).last();
+        let Some(first) = old.map(|(last, _)| last.saturating_add(1)) else { return Ok(0) };
         let mut tx = self.begin_tx().await?;
         let gone = within!(&mut tx, CUT, |sql, connection| {
             sqlx::query(sql).bind(chain).bind(first).execute(connection).await?.rows_affected()

@@ -21,7 +21,8 @@ use crate::{
 
 statements! {
     WALK = "SELECT id, provider, generation, status, refresh IS NOT NULL AS can_refresh, refresh_expires_at_ms, \
-        consent_expires_at_ms, refreshed_at_ms, warned_at_ms, ended_at_ms FROM connections \
+        consent_expires_at_ms, refreshed_at_ms, warned_at_ms, ended_at_ms, refused_generation, mended_generation \
+        FROM connections \
         WHERE id > $1 ORDER BY id LIMIT $2";
 
     /// Told once; a later refresh that moves the end makes room for another.
@@ -44,6 +45,8 @@ struct ClockedRow {
     refreshed_at_ms: Option<i64>,
     warned_at_ms: Option<i64>,
     ended_at_ms: Option<i64>,
+    refused_generation: Option<i64>,
+    mended_generation: Option<i64>,
 }
 
 /// What the clocks of a connection say, without its tokens.
@@ -69,6 +72,8 @@ pub struct Clocked {
     pub warned_at: Option<Millis>,
     /// When it stopped being active.
     pub ended_at: Option<Millis>,
+    /// Whether its token was refused after it was made anew for a refusal.
+    pub refused_again: bool,
 }
 
 impl TryFrom<ClockedRow> for Clocked {
@@ -87,6 +92,7 @@ impl TryFrom<ClockedRow> for Clocked {
             refreshed_at: row.refreshed_at_ms.map(Millis),
             warned_at: row.warned_at_ms.map(Millis),
             ended_at: row.ended_at_ms.map(Millis),
+            refused_again: [row.refused_generation, row.mended_generation] == [Some(row.generation); 2],
         })
     }
 }

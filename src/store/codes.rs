@@ -11,7 +11,7 @@ use super::{
     Store, StoreError,
     elicitations::{ElicitationRow, columns as elicitation_columns},
     statements::statements,
-    tx::{read, within, write},
+    tx::{read, within},
 };
 use crate::{
     audit::{Actor, Entry, Kind},
@@ -56,7 +56,8 @@ statements! {
         WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 AND client_ref = $5 \
         AND state IN ('pending', 'authorizing') AND expires_at_ms > $6 ORDER BY created_at_ms DESC LIMIT $7");
 
-    PURGE = "DELETE FROM browser_codes WHERE expires_at_ms <= $1";
+    PURGE = "DELETE FROM browser_codes WHERE cookie_hash IN (\
+        SELECT cookie_hash FROM browser_codes WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT $2)";
 }
 
 #[derive(FromRow)]
@@ -228,12 +229,11 @@ impl Store {
         rows.into_iter().map(Elicitation::try_from).collect()
     }
 
-    /// Deletes codes that prove nothing any more.
+    /// Deletes up to `limit` codes that prove nothing any more. Gives how many.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge_codes(&self, now: Millis) -> Result<(), StoreError> {
-        write!(self, PURGE, |sql, pool| sqlx::query(sql).bind(now.0).execute(pool).await?.rows_affected());
-        Ok(())
+    pub async fn purge_codes(&self, now: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE, now, limit).await
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     audit::{self, Actor, Entry},
     clock::Millis,
     connection::{Account, Connection, ConnectionId},
-    elicitation::{Elicitation, ProviderId, ServerId},
+    elicitation::{Elicitation, ElicitationId, ProviderId, ServerId},
     revocation::{NewRevocation, RevocationId},
     scope::Scopes,
     signal::Kind,
@@ -57,11 +57,13 @@ statements! {
 
     DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
 
-    /// Connections with this account at this provider, of any MCP server, less those that are about to go; where an account is not known, the same
-    /// person's may be of it.
-    OF_ACCOUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM connections WHERE provider = $1 \
-        AND (account_id = $2 OR (($2 IS NULL OR account_id IS NULL) AND issuer = $3 AND sub = $4)) \
-        AND (reason IS NULL OR reason <> 'disconnecting')";
+    /// Connections with this account at this provider, of any MCP server, less those that are about to go, and less the
+    /// one that the token was of when that has ended; where an account is not known, the same person's may be of it.
+    OF_ACCOUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM (\
+        SELECT id, status, reason FROM connections WHERE provider = $1 AND account_id = $2 UNION ALL \
+        SELECT id, status, reason FROM connections WHERE issuer = $3 AND sub = $4 AND provider = $1 \
+            AND ($2 IS NULL OR account_id IS NULL)) found \
+        WHERE (reason IS NULL OR reason <> 'disconnecting') AND (status = 'active' OR id <> $5)";
 
     /// What a disconnected account leaves open; past its expiry too, while a claimed attempt is finishing it.
     OPEN = "SELECT id FROM elicitations WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \
@@ -245,7 +247,8 @@ impl Store {
     }
 
     /// Whether any connection has this account at this provider: then a revocation may end that one too. An account
-    /// that is not known may be that of any connection of its owner.
+    /// that is not known may be that of any connection of its owner. One that has ended does not keep its own tokens,
+    /// those of `of`, from being revoked.
     ///
     /// # Errors
     /// When the store is unavailable.
@@ -254,6 +257,7 @@ impl Store {
         provider: &ProviderId,
         account_id: Option<&str>,
         owner: &Subject,
+        of: Option<ConnectionId>,
     ) -> Result<bool, StoreError> {
         let found: i64 = read!(self, OF_ACCOUNT, |sql, pool| {
             sqlx::query_scalar(sql)
@@ -261,6 +265,7 @@ impl Store {
                 .bind(account_id)
                 .bind(&owner.issuer)
                 .bind(&owner.sub)
+                .bind(of.map_or(Uuid::nil(), |id| id.0))
                 .fetch_one(pool)
                 .await?
         });
@@ -307,6 +312,34 @@ impl Store {
         self.announce_revocations();
         let revocation = revocation.map(|queued| queued.id);
         Ok(Some(Disconnected { connection, cancelled: cancelled.len(), revocation }))
+    }
+}
+
+impl Store {
+    /// Cancels an open elicitation because what it asks for is disconnected for everybody, whether a connection is there
+    /// or not. False when it was closed meanwhile.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn cancel_asked(
+        &self,
+        id: ElicitationId,
+        reason: &str,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin_tx().await?;
+        let row: Option<ElicitationRow> = within!(&mut tx, CANCEL, |sql, handle| {
+            sqlx::query_as(sql).bind(id.0).bind(now.0).fetch_optional(handle).await?
+        });
+        let Some(row) = row else { return Ok(false) };
+        let cancelled = Elicitation::try_from(row)?;
+        tx.end_attempts(cancelled.id, now).await?;
+        tx.queue_end(&cancelled, Kind::ElicitationCancelled, self.random, now).await?;
+        let actor = Actor::of_reason(reason);
+        tx.audit(Entry::new(audit::Kind::Cancelled, actor, &cancelled, now).because("disconnected"));
+        tx.commit().await?;
+        self.announce(std::slice::from_ref(&cancelled.server));
+        Ok(true)
     }
 }
 

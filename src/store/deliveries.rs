@@ -30,7 +30,7 @@ statements! {
 
     /// Nothing for a receiver that has said that it is gone. A process that comes second finds the claim of the first,
     /// because the guard is looked at again in the row that it waited for.
-    CLAIM = "UPDATE deliveries SET claimed_until_ms = $5, tries = tries + 1 WHERE signal IN (\
+    CLAIM = "UPDATE deliveries SET claimed_until_ms = $5 WHERE signal IN (\
         SELECT signal FROM deliveries WHERE server = $1 AND state = 'due' AND next_at_ms <= $4 \
             AND (claimed_until_ms IS NULL OR claimed_until_ms <= $4) ORDER BY next_at_ms, sequence LIMIT $3) \
         AND state = 'due' AND next_at_ms <= $4 AND (claimed_until_ms IS NULL OR claimed_until_ms <= $4) \
@@ -40,11 +40,12 @@ statements! {
     SIGNAL = concat!("SELECT ", signal_columns!(), " FROM signals WHERE id = $1");
 
     /// Whoever heard it: the receiver has it.
-    DELIVERED = "UPDATE deliveries SET state = 'delivered', last_status = $2, last_error = NULL, \
+    DELIVERED = "UPDATE deliveries SET state = 'delivered', tries = tries + 1, last_status = $2, last_error = NULL, \
         claimed_until_ms = NULL, done_at_ms = $3 WHERE signal = $1 AND state = 'due'";
 
-    /// Only by whoever holds the claim.
-    FAILED = "UPDATE deliveries SET state = $3, next_at_ms = $4, last_status = $5, last_error = $6, \
+    /// Only by whoever holds the claim. A try counts when its outcome is known: one whose process died costs the receiver
+    /// none of its tries.
+    FAILED = "UPDATE deliveries SET state = $3, tries = tries + 1, next_at_ms = $4, last_status = $5, last_error = $6, \
         done_at_ms = $7, claimed_until_ms = NULL WHERE signal = $1 AND state = 'due' AND claimed_until_ms = $2";
 
     DISABLE = "INSERT INTO webhook_receivers (server, url_hash, disabled_at_ms) VALUES ($1, $2, $3) \
@@ -61,6 +62,8 @@ statements! {
         d.created_at_ms, d.done_at_ms FROM deliveries d LEFT JOIN signals s ON s.id = d.signal \
         WHERE ($1 IS NULL OR d.server = $1) AND ($2 IS NULL OR d.state = $2) \
         ORDER BY d.created_at_ms DESC, d.sequence DESC LIMIT $3";
+
+    SERVER = "SELECT server FROM deliveries WHERE signal = $1";
 
     /// Not one that is on its way at this moment.
     REPLAY = "UPDATE deliveries SET state = 'due', tries = 0, next_at_ms = $2, claimed_until_ms = NULL, \
@@ -79,7 +82,11 @@ statements! {
     DROP = "UPDATE deliveries SET state = 'dropped', claimed_until_ms = NULL, done_at_ms = $3 \
         WHERE server = $1 AND state = 'due' AND created_at_ms < $2";
 
-    PURGE = "DELETE FROM deliveries WHERE done_at_ms < $1 OR created_at_ms < $2";
+    PURGE_DONE = "DELETE FROM deliveries WHERE signal IN (\
+        SELECT signal FROM deliveries WHERE done_at_ms < $1 ORDER BY done_at_ms LIMIT $2)";
+
+    PURGE_QUEUED = "DELETE FROM deliveries WHERE signal IN (\
+        SELECT signal FROM deliveries WHERE created_at_ms < $1 ORDER BY created_at_ms LIMIT $2)";
 }
 
 #[derive(FromRow)]
@@ -165,7 +172,7 @@ impl Store {
             let signal: Option<SignalRow> =
                 read!(self, SIGNAL, |sql, pool| sqlx::query_as(sql).bind(id).fetch_optional(pool).await?);
             match signal.map(Signal::try_from) {
-                Some(Ok(signal)) => claimed.push(Claimed { signal, tries, claimed_until: until }),
+                Some(Ok(signal)) => claimed.push(Claimed { signal, tries: tries + 1, claimed_until: until }),
                 // One that cannot be told must not keep the others back.
                 unreadable => {
                     tracing::error!(webhook = %id, missing = unreadable.is_none(), "a signal cannot be read");
@@ -311,6 +318,18 @@ impl Store {
         rows.into_iter().map(Listed::try_from).collect()
     }
 
+    /// The MCP server that a delivery is for.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn delivery_server(&self, signal: SignalId) -> Result<Option<ServerId>, StoreError> {
+        let server: Option<String> = read!(self, SERVER, |sql, pool| sqlx::query_scalar(sql)
+            .bind(signal.0)
+            .fetch_optional(pool)
+            .await?);
+        server.map(|id| id.parse().map_err(corrupt(TABLE, "server"))).transpose()
+    }
+
     /// Posts a signal again from the first try on, whatever became of it. False when it is not kept any more, or is on
     /// its way at this moment.
     ///
@@ -364,15 +383,20 @@ impl Store {
         Ok(dropped)
     }
 
-    /// Deletes what ended before `before`, and what was queued before `queued_before` and never came to an end.
+    /// Deletes up to `limit` that ended before `before`.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge_deliveries(&self, before: Millis, queued_before: Millis) -> Result<(), StoreError> {
-        write!(self, PURGE, |sql, pool| {
-            sqlx::query(sql).bind(before.0).bind(queued_before.0).execute(pool).await?.rows_affected()
-        });
-        Ok(())
+    pub async fn purge_deliveries(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_DONE, before, limit).await
+    }
+
+    /// Deletes up to `limit` that were queued before `before`, and never came to an end or did long ago.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge_stale_deliveries(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_QUEUED, before, limit).await
     }
 }
 

@@ -1,41 +1,34 @@
 //! Which keys have sealed what is stored, and which processes seal with which.
 //!
-//! The rows of `sealing_keys` are the lock between a process that begins to seal with a key and an operator who
-//! retires it. What it must never do: take a key for unused without having counted.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! The row of `turns` is the lock between a process that begins to seal with a key and an operator who retires it, and
+//! between two that begin at the same moment. What it must never do: take a key for unused without having counted.
 
 use uuid::Uuid;
 
 use super::{
     Store, StoreError,
     statements::{Engine, statements},
-    tx::{read, within, write},
+    tx::{Tx, read, within, write},
 };
 use crate::{
     audit::{About, Actor, Code, Entry, Kind},
     clock::Millis,
-    vault::{Cell, KeyId, Sealed},
+    vault::KeyId,
 };
 
-/// Every sealed value with the name of its cell, and what is tagged under a key of the ring.
-macro_rules! sealed {
-    () => {
-        "WITH sealed (cell, value) AS ( \
-            SELECT 'connections.access', access FROM connections \
-            UNION ALL SELECT 'connections.refresh', refresh FROM connections WHERE refresh IS NOT NULL \
-            UNION ALL SELECT 'attempts.verifier', verifier FROM attempts WHERE verifier IS NOT NULL \
-            UNION ALL SELECT 'attempts.parked', parked FROM attempts WHERE parked IS NOT NULL \
-            UNION ALL SELECT 'attempts.offer', offer FROM attempts WHERE offer IS NOT NULL \
-            UNION ALL SELECT 'revocations.token', token FROM revocations WHERE token IS NOT NULL \
-            UNION ALL SELECT 'audit.tag', tag FROM audit) "
-    };
-}
+/// How often what is stored is counted for one retirement.
+const COUNTS: usize = 3;
 
 statements! {
     KEYS = "SELECT id, first_used_at_ms, retired_at_ms FROM sealing_keys ORDER BY first_used_at_ms, id";
 
-    /// Takes the rows of all keys, retired ones too: whoever begins to seal, or retires a key, is alone.
+    /// Whoever begins to seal, or retires a key, is alone until it commits, also before there is any key.
+    TAKE_TURN = "INSERT INTO turns (name, times) VALUES ('sealing_keys', 1) \
+        ON CONFLICT (name) DO UPDATE SET times = turns.times + 1 RETURNING times";
+
+    TURN = "SELECT times FROM turns WHERE name = 'sealing_keys'";
+
+    /// What a version of this program waits for that takes no turns.
     HOLD_KEYS = "UPDATE sealing_keys SET first_used_at_ms = first_used_at_ms WHERE id IS NOT NULL";
 
     NOTE_KEY = "INSERT INTO sealing_keys (id, first_used_at_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
@@ -44,17 +37,6 @@ statements! {
     REVIVE_KEY = "UPDATE sealing_keys SET retired_at_ms = NULL WHERE id = $1 AND retired_at_ms IS NOT NULL";
 
     RETIRE_KEY = "UPDATE sealing_keys SET retired_at_ms = $2 WHERE id = $1 AND retired_at_ms IS NULL";
-
-    IN_USE = concat!(sealed!(), "SELECT CAST(COUNT(*) AS BIGINT) FROM sealed WHERE cell <> 'audit.tag' \
-        AND substr(value, 1, CAST($1 AS INTEGER)) = $2");
-
-    /// By what values begin with: the form's version, and the length of their key's id.
-    FORMS = concat!(sealed!(), "SELECT cell, substr(value, 1, 2), CAST(COUNT(*) AS BIGINT) FROM sealed \
-        GROUP BY 1, 2 ORDER BY 1, 2");
-
-    /// Of those that begin so, by their keys' ids.
-    COUNTS = concat!(sealed!(), "SELECT cell, substr(value, 3, CAST($1 AS INTEGER)), CAST(COUNT(*) AS BIGINT) \
-        FROM sealed WHERE substr(value, 1, 2) = $2 GROUP BY 1, 2 ORDER BY 1, 2");
 
     ENTER = "INSERT INTO replicas (id, key_id, keys, started_at_ms, seen_at_ms) VALUES ($1, $2, $3, $4, $4) \
         ON CONFLICT (id) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
@@ -91,24 +73,6 @@ pub struct Replica {
     pub started_at: Millis,
     /// When it last told that it is there.
     pub seen_at: Millis,
-}
-
-/// How many values of one cell one key has sealed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyCount {
-    /// The cell's name, or `audit.tag`.
-    pub cell: String,
-    /// The key; none for values that are not of the form of a sealed one.
-    pub key: Option<KeyId>,
-    /// So many.
-    pub rows: i64,
-}
-
-impl KeyCount {
-    /// Whether these are sealed values, and not tags of the audit record.
-    pub fn is_sealed(&self) -> bool {
-        Cell::ALL.iter().any(|cell| cell.name() == self.cell)
-    }
 }
 
 /// Whether a process may seal.
@@ -163,6 +127,28 @@ impl Store {
         Ok(())
     }
 
+    /// What [`Store::enter`] would say, and changes nothing. `serves` is whether it is asked for a process that serves.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn may_enter(
+        &self,
+        ring: &[KeyId],
+        serves: bool,
+        live_since: Millis,
+    ) -> Result<Entered, StoreError> {
+        let known: Vec<KeyRow> = read!(self, KEYS, |sql, pool| sqlx::query_as(sql).fetch_all(pool).await?);
+        let live: Vec<ReplicaRow> =
+            read!(self, LIVE, |sql, pool| sqlx::query_as(sql).bind(live_since.0).fetch_all(pool).await?);
+        Ok(judge(ring, self.counts(serves, &live), &known))
+    }
+
+    /// Those of the processes seen last that would have to open what another one seals. A server on SQLite is the only
+    /// one, and who was there before it has died; a command works beside it.
+    fn counts<'a>(&self, serves: bool, live: &'a [ReplicaRow]) -> &'a [ReplicaRow] {
+        if serves && self.engine() == Engine::Sqlite { &[] } else { live }
+    }
+
     /// Begins to seal with the first key of `ring`, as `replica` when it is a process that serves: others seen since
     /// `live_since` are asked whether they could open it.
     ///
@@ -175,36 +161,21 @@ impl Store {
         live_since: Millis,
         now: Millis,
     ) -> Result<Entered, StoreError> {
-        let Some(first) = ring.first().map(KeyId::as_str) else { return Ok(Entered::Retired) };
-        let has = |id: &str| ring.iter().any(|key| key.as_str() == id);
         let mut tx = self.begin_tx().await?;
-        within!(&mut tx, HOLD_KEYS, |sql, connection| {
-            sqlx::query(sql).execute(connection).await?;
-        });
+        tx.take_turn().await?;
         let known: Vec<KeyRow> =
             within!(&mut tx, KEYS, |sql, connection| sqlx::query_as(sql).fetch_all(connection).await?);
-        let missing = known.iter().find(|key| key.2.is_none() && !has(&key.0));
-        if let Some(missing) = missing {
-            return Ok(Entered::Missing(missing.0.clone()));
-        }
-        let mine = known.iter().find(|key| key.0 == first);
-        if mine.is_some_and(|key| key.2.is_some()) {
-            return Ok(Entered::Retired);
-        }
         let live: Vec<ReplicaRow> = within!(&mut tx, LIVE, |sql, connection| {
             sqlx::query_as(sql).bind(live_since.0).fetch_all(connection).await?
         });
-        // On SQLite one process serves; who was there before has died.
-        let opens = |one: &ReplicaRow| one.2.split(' ').any(|key| key == first);
-        if self.engine() == Engine::Postgres && !live.iter().all(opens) {
-            return Ok(Entered::NotEverywhere);
-        }
-        if mine.is_none() {
+        let entered = judge(ring, self.counts(replica.is_some(), &live), &known);
+        let (Entered::Yes, Some(first)) = (&entered, ring.first()) else { return Ok(entered) };
+        if !known.iter().any(|key| key.0 == first.as_str()) {
             within!(&mut tx, NOTE_KEY, |sql, connection| {
-                sqlx::query(sql).bind(first).bind(now.0).execute(connection).await?;
+                sqlx::query(sql).bind(first.as_str()).bind(now.0).execute(connection).await?;
             });
             let mut entry = Entry::new(Kind::KeyChanged, Actor::Operator, About::default(), now);
-            entry.detail = ring.first().map(Code::of_key);
+            entry.detail = Some(Code::of_key(first));
             tx.audit(entry);
         }
         if let Some(replica) = replica {
@@ -215,7 +186,8 @@ impl Store {
             }
             let keys = ring.iter().map(KeyId::as_str).collect::<Vec<_>>().join(" ");
             within!(&mut tx, ENTER, |sql, connection| {
-                sqlx::query(sql).bind(replica).bind(first).bind(keys).bind(now.0).execute(connection).await?;
+                let query = sqlx::query(sql).bind(replica).bind(first.as_str());
+                query.bind(keys).bind(now.0).execute(connection).await?;
             });
         }
         tx.commit().await?;
@@ -276,78 +248,71 @@ impl Store {
         Ok(rows.into_iter().map(Replica::from).collect())
     }
 
-    /// Counts what each key has sealed, in two looks at everything that is sealed.
+    /// Retires a key that nothing was sealed with and no process seals with any more. What is stored is counted before
+    /// the turn is taken, so that nobody waits for the count, and again when somebody began to seal meanwhile.
     ///
     /// # Errors
-    /// When the store is unavailable.
-    pub async fn count_keys(&self) -> Result<Vec<KeyCount>, StoreError> {
-        type Row = (String, Vec<u8>, i64);
-        let forms: Vec<Row> = read!(self, FORMS, |sql, pool| sqlx::query_as(sql).fetch_all(pool).await?);
-        let mut counts: BTreeMap<(String, Option<KeyId>), i64> = BTreeMap::new();
-        let mut lengths = BTreeSet::new();
-        for (cell, form, rows) in forms {
-            match form[..] {
-                [Sealed::VERSION, length] => _ = lengths.insert(length),
-                _ => *counts.entry((cell, None)).or_default() += rows,
-            }
-        }
-        for length in lengths {
-            let found: Vec<Row> = read!(self, COUNTS, |sql, pool| {
-                let form = [Sealed::VERSION, length];
-                sqlx::query_as(sql).bind(i32::from(length)).bind(&form[..]).fetch_all(pool).await?
-            });
-            for (cell, id, rows) in found {
-                let key = String::from_utf8(id).ok().and_then(|id| KeyId::new(id).ok());
-                *counts.entry((cell, key)).or_default() += rows;
-            }
-        }
-        let counts = counts.into_iter().map(|((cell, key), rows)| KeyCount { cell, key, rows });
-        Ok(counts.collect())
-    }
-
-    /// Retires a key that nothing was sealed with and no process seals with any more.
-    ///
-    /// # Errors
-    /// When the store is unavailable.
+    /// When the store is unavailable, or processes begin to seal again and again.
     pub async fn retire(&self, key: &KeyId, live_since: Millis, now: Millis) -> Result<Retired, StoreError> {
-        let mut tx = self.begin_tx().await?;
-        within!(&mut tx, HOLD_KEYS, |sql, connection| {
-            sqlx::query(sql).execute(connection).await?;
-        });
-        let known: Vec<KeyRow> =
-            within!(&mut tx, KEYS, |sql, connection| sqlx::query_as(sql).fetch_all(connection).await?);
-        match known.iter().find(|known| known.0 == key.as_str()) {
-            None => return Ok(Retired::Unknown),
-            Some(known) if known.2.is_some() => return Ok(Retired::Yes),
-            Some(_) => {}
+        for _ in 0..COUNTS {
+            let turn: Option<i64> =
+                read!(self, TURN, |sql, pool| sqlx::query_scalar(sql).fetch_optional(pool).await?);
+            match self.sealing_keys().await?.iter().find(|known| known.id == key.as_str()) {
+                None => return Ok(Retired::Unknown),
+                Some(known) if known.retired_at.is_some() => return Ok(Retired::Yes),
+                Some(_) => {}
+            }
+            let sealing =
+                self.replicas(live_since).await?.iter().filter(|one| one.key == key.as_str()).count();
+            if sealing > 0 {
+                return Ok(Retired::Replicas(sealing));
+            }
+            let counts = self.count_values().await?;
+            let rows = counts.iter().filter(|one| one.key.as_ref() == Some(key)).map(|one| one.rows).sum();
+            if rows > 0 {
+                return Ok(Retired::Rows(rows));
+            }
+            let mut tx = self.begin_tx().await?;
+            if tx.take_turn().await? == turn.unwrap_or(0) + 1 {
+                within!(&mut tx, RETIRE_KEY, |sql, connection| {
+                    sqlx::query(sql).bind(key.as_str()).bind(now.0).execute(connection).await?;
+                });
+                let mut entry = Entry::new(Kind::KeyRetired, Actor::Operator, About::default(), now);
+                entry.detail = Some(Code::of_key(key));
+                tx.audit(entry);
+                tx.commit().await?;
+                return Ok(Retired::Yes);
+            }
         }
-        let live: Vec<ReplicaRow> = within!(&mut tx, LIVE, |sql, connection| {
-            sqlx::query_as(sql).bind(live_since.0).fetch_all(connection).await?
-        });
-        let sealing = live.iter().filter(|one| one.1 == key.as_str()).count();
-        if sealing > 0 {
-            return Ok(Retired::Replicas(sealing));
-        }
-        let beginning = Sealed::beginning(key);
-        let rows: i64 = within!(&mut tx, IN_USE, |sql, connection| {
-            sqlx::query_scalar(sql).bind(length(&beginning)).bind(&beginning).fetch_one(connection).await?
-        });
-        if rows > 0 {
-            return Ok(Retired::Rows(rows));
-        }
-        within!(&mut tx, RETIRE_KEY, |sql, connection| {
-            sqlx::query(sql).bind(key.as_str()).bind(now.0).execute(connection).await?;
-        });
-        let mut entry = Entry::new(Kind::KeyRetired, Actor::Operator, About::default(), now);
-        entry.detail = Some(Code::of_key(key));
-        tx.audit(entry);
-        tx.commit().await?;
-        Ok(Retired::Yes)
+        Err(StoreError::Unavailable("processes begin to seal again and again"))
     }
 }
 
-pub(super) fn length(beginning: &[u8]) -> i32 {
-    i32::try_from(beginning.len()).unwrap_or(i32::MAX)
+impl Tx {
+    /// Waits for the turn, and gives its number, which counts those that were committed.
+    async fn take_turn(&mut self) -> Result<i64, StoreError> {
+        let turn = within!(self, TAKE_TURN, |sql, connection| {
+            sqlx::query_scalar(sql).fetch_one(connection).await?
+        });
+        within!(self, HOLD_KEYS, |sql, connection| {
+            sqlx::query(sql).execute(connection).await?;
+        });
+        Ok(turn)
+    }
+}
+
+/// Whether a process with this ring may seal, beside these others and with what is stored.
+fn judge(ring: &[KeyId], others: &[ReplicaRow], known: &[KeyRow]) -> Entered {
+    let Some(first) = ring.first().map(KeyId::as_str) else { return Entered::Retired };
+    let has = |id: &str| ring.iter().any(|key| key.as_str() == id);
+    if let Some(missing) = known.iter().find(|key| key.2.is_none() && !has(&key.0)) {
+        return Entered::Missing(missing.0.clone());
+    }
+    if known.iter().any(|key| key.0 == first && key.2.is_some()) {
+        return Entered::Retired;
+    }
+    let opens = |one: &ReplicaRow| one.2.split(' ').any(|key| key == first);
+    if others.iter().all(opens) { Entered::Yes } else { Entered::NotEverywhere }
 }
 
 impl From<KeyRow> for SealingKey {

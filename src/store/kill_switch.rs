@@ -1,7 +1,10 @@
-//! The kill switch: many connections out of use by one statement, on every replica at once; then each is removed.
+//! The kill switch: many connections out of use by one statement, on every replica at once; then each is removed, and
+//! whoever is asked for such a connection at this moment is asked no more.
 //!
 //! Between the two a connection is quarantined with the reason `disconnecting`: nothing hands it out, no refresh that is
 //! under way can store what it got, and no trip that is under way can bring it back.
+
+use uuid::Uuid;
 
 use super::{
     Store, StoreError,
@@ -13,6 +16,7 @@ use crate::{
     audit::{About, Actor, Entry, Kind},
     clock::Millis,
     connection::Connection,
+    elicitation::ElicitationId,
     subject::Subject,
 };
 
@@ -32,6 +36,12 @@ statements! {
     COUNT = "SELECT server, provider, CAST(COUNT(*) AS BIGINT) FROM connections \
         WHERE ($1 IS NULL OR server = $1) AND ($2 IS NULL OR issuer = $2) AND ($3 IS NULL OR sub = $3) \
         AND ($4 IS NULL OR provider = $4) GROUP BY server, provider ORDER BY server, provider";
+
+    /// Past its expiry too, while a claimed attempt is finishing it.
+    ASKED = "SELECT id FROM elicitations WHERE state IN ('pending', 'authorizing') \
+        AND ($1 IS NULL OR server = $1) AND ($2 IS NULL OR issuer = $2) AND ($3 IS NULL OR sub = $3) \
+        AND ($4 IS NULL OR provider = $4) AND (expires_at_ms > $5 OR attempt_until_ms > $5) AND id > $6 \
+        ORDER BY id LIMIT $7";
 }
 
 impl Store {
@@ -67,6 +77,29 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Connection>, StoreError> {
         self.page_of(&TAKEN_OUT, filter, limit).await
+    }
+
+    /// A page of the open elicitations that match, in the order of their ids; from the beginning without `after`. The
+    /// filter's own `after` means nothing here.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn asked(
+        &self,
+        filter: ConnectionFilter<'_>,
+        after: Option<ElicitationId>,
+        limit: u32,
+        now: Millis,
+    ) -> Result<Vec<ElicitationId>, StoreError> {
+        let ids: Vec<Uuid> = read!(self, ASKED, |sql, pool| {
+            matching!(sqlx::query_scalar(sql), filter)
+                .bind(now.0)
+                .bind(after.map_or(Uuid::nil(), |id| id.0))
+                .bind(i64::from(limit))
+                .fetch_all(pool)
+                .await?
+        });
+        Ok(ids.into_iter().map(ElicitationId).collect())
     }
 
     /// How many connections match, by MCP server and provider.

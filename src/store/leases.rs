@@ -14,7 +14,7 @@ use super::{
     Store, StoreError,
     connections::{ConnectionRow, columns},
     statements::statements,
-    tx::{read, within, write},
+    tx::{Tx, read, within, write},
 };
 use crate::{
     audit::{self, Actor, Entry},
@@ -36,6 +36,8 @@ macro_rules! postgres_now {
         "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)"
     };
 }
+
+pub(super) use {postgres_now, sqlite_now};
 
 macro_rules! watch {
     ($now:expr) => {
@@ -66,6 +68,21 @@ macro_rules! take {
     };
 }
 
+/// A refresh that is under way finishes first: what it was given is stored, and whoever ends the connection comes back.
+macro_rules! end_by_clock {
+    ($now:expr) => {
+        concat!(
+            "UPDATE connections SET status = $3, reason = $4, ended_at_ms = $5, updated_at_ms = $5, \
+             lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
+             WHERE id = $1 AND generation = $2 AND status = 'active' \
+             AND (lease_until_ms IS NULL OR lease_until_ms <= ",
+            $now,
+            ") RETURNING ",
+            columns!()
+        )
+    };
+}
+
 statements! {
     WATCH = watch!(sqlite_now!()), watch!(postgres_now!());
 
@@ -90,11 +107,11 @@ statements! {
         lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = CASE WHEN $6 THEN intent_at_ms ELSE NULL END \
         WHERE id = $1 AND lease_token = $2 AND generation = $3 AND status = 'active'";
 
-    /// With a fence, of a refresh; without one, by a clock that ran out.
-    END = concat!("UPDATE connections SET status = $4, reason = $5, ended_at_ms = $6, updated_at_ms = $6, \
+    END = concat!("UPDATE connections SET status = $3, reason = $4, ended_at_ms = $5, updated_at_ms = $5, \
         lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
-        WHERE id = $1 AND ($2 IS NULL OR lease_token = $2) AND generation = $3 AND status = 'active' RETURNING ",
-        columns!());
+        WHERE id = $1 AND generation = $2 AND lease_token = $6 AND status = 'active' RETURNING ", columns!());
+
+    END_BY_CLOCK = end_by_clock!(sqlite_now!()), end_by_clock!(postgres_now!());
 }
 
 #[derive(FromRow)]
@@ -283,10 +300,17 @@ impl Store {
         reason: &str,
         now: Millis,
     ) -> Result<Option<Connection>, StoreError> {
-        self.end(lease.connection, Some(lease.token), lease.generation, status, reason, now).await
+        let mut tx = self.begin_tx().await?;
+        let row = within!(&mut tx, END, |sql, handle| {
+            let query = sqlx::query_as(sql).bind(lease.connection.0).bind(lease.generation);
+            let query = query.bind(status.as_str()).bind(reason).bind(now.0).bind(lease.token);
+            query.fetch_optional(handle).await?
+        });
+        self.ended(tx, row, status, reason, now).await
     }
 
-    /// Ends a connection whose time is over, with its one signal. `None` when it moved or is not active.
+    /// Ends a connection whose time is over, with its one signal. `None` when it moved, is not active, or somebody
+    /// refreshes it: then it is asked again when that is over.
     ///
     /// # Errors
     /// When the store is unavailable; then nothing was changed.
@@ -297,30 +321,24 @@ impl Store {
         reason: &str,
         now: Millis,
     ) -> Result<Option<Connection>, StoreError> {
-        self.end(id, None, generation, Status::NeedsReconnect, reason, now).await
+        let status = Status::NeedsReconnect;
+        let mut tx = self.begin_tx().await?;
+        let row = within!(&mut tx, END_BY_CLOCK, |sql, handle| {
+            let query = sqlx::query_as(sql).bind(id.0).bind(generation).bind(status.as_str());
+            query.bind(reason).bind(now.0).fetch_optional(handle).await?
+        });
+        self.ended(tx, row, status, reason, now).await
     }
 
-    async fn end(
+    /// Commits an end with all that tells of it; nothing where no row was ended.
+    async fn ended(
         &self,
-        id: ConnectionId,
-        fence: Option<i64>,
-        generation: i64,
+        mut tx: Tx,
+        row: Option<ConnectionRow>,
         status: Status,
         reason: &str,
         now: Millis,
     ) -> Result<Option<Connection>, StoreError> {
-        let mut tx = self.begin_tx().await?;
-        let row: Option<ConnectionRow> = within!(&mut tx, END, |sql, handle| {
-            sqlx::query_as(sql)
-                .bind(id.0)
-                .bind(fence)
-                .bind(generation)
-                .bind(status.as_str())
-                .bind(reason)
-                .bind(now.0)
-                .fetch_optional(handle)
-                .await?
-        });
         let Some(row) = row else { return Ok(None) };
         let ended = Connection::try_from(row)?;
         tx.queue_connection(&ended, Kind::ConnectionNeedsReconnect, Some(reason), self.random, now).await?;

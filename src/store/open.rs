@@ -79,9 +79,21 @@ impl Store {
     /// # Errors
     /// When the URL is not ours or the database cannot be reached.
     pub async fn open(url: &Secret, connections: u32) -> Result<Self, StoreError> {
+        Self::open_as(url, connections, true).await
+    }
+
+    /// Connects to a database that is there; a SQLite file that is not is not made, and one that is stays as it is.
+    ///
+    /// # Errors
+    /// When the URL is not ours or the database cannot be reached.
+    pub async fn open_existing(url: &Secret, connections: u32) -> Result<Self, StoreError> {
+        Self::open_as(url, connections, false).await
+    }
+
+    async fn open_as(url: &Secret, connections: u32, create: bool) -> Result<Self, StoreError> {
         let engine = Engine::of(url).map_err(|_| StoreError::Url)?;
         let (pools, beside) = match engine {
-            Engine::Sqlite => (open_sqlite(url, connections).await?, None),
+            Engine::Sqlite => (open_sqlite(url, connections, create).await?, None),
             Engine::Postgres => open_postgres(url, connections).await?,
         };
         let (lane, notices) = beside.unzip();
@@ -160,12 +172,17 @@ impl Store {
     }
 }
 
-async fn open_sqlite(url: &Secret, connections: u32) -> Result<Pools, StoreError> {
-    let options = SqliteConnectOptions::from_str(url.expose()).map_err(|_| StoreError::Url)?;
-    private_file(options.get_filename())?;
+async fn open_sqlite(url: &Secret, connections: u32, create: bool) -> Result<Pools, StoreError> {
+    let mut options = SqliteConnectOptions::from_str(url.expose()).map_err(|_| StoreError::Url)?;
+    if create {
+        private_file(options.get_filename())?;
+        // The file remembers it, so that whoever comes later need not write it.
+        options = options.journal_mode(SqliteJournalMode::Wal);
+    } else if !options.get_filename().exists() {
+        return Err(StoreError::Unavailable("its file does not exist"));
+    }
     let options = options
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
+        .create_if_missing(create)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY);

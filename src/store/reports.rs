@@ -3,6 +3,7 @@
 use super::{
     Store, StoreError,
     connections::{ConnectionRow, columns},
+    leases::{postgres_now, sqlite_now},
     statements::statements,
     tx::within,
 };
@@ -14,20 +15,42 @@ use crate::{
     signal::Kind,
 };
 
+/// One that a refusal has made is not replaced again, unless that is under way already.
+macro_rules! refuse {
+    ($now:expr) => {
+        concat!(
+            "UPDATE connections SET refused_generation = generation, updated_at_ms = $4 \
+             WHERE id = $1 AND server = $2 AND generation = $3 AND status = 'active' AND refresh IS NOT NULL \
+             AND (mended_generation IS NULL OR mended_generation <> generation OR lease_until_ms > ",
+            $now,
+            ") AND (refused_generation IS NULL OR refused_generation <> generation) RETURNING ",
+            columns!()
+        )
+    };
+}
+
+macro_rules! end_refused {
+    ($now:expr) => {
+        concat!(
+            "UPDATE connections SET status = 'needs_reconnect', reason = $4, refused_generation = generation, \
+             ended_at_ms = $5, updated_at_ms = $5, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
+             WHERE id = $1 AND server = $2 AND generation = $3 AND status = 'active' \
+             AND (refresh IS NULL OR mended_generation = generation) \
+             AND (lease_until_ms IS NULL OR lease_until_ms <= ",
+            $now,
+            ") RETURNING ",
+            columns!()
+        )
+    };
+}
+
 statements! {
-    /// The token of this generation is handed out no more, and may be made anew: once, so that the one that a refusal
-    /// has made is not replaced again.
-    REFUSE = concat!("UPDATE connections SET refused_generation = generation, updated_at_ms = $4 \
-        WHERE id = $1 AND server = $2 AND generation = $3 AND status = 'active' AND refresh IS NOT NULL \
-        AND (mended_generation IS NULL OR mended_generation <> generation) \
-        AND (refused_generation IS NULL OR refused_generation <> generation) RETURNING ", columns!());
+    /// The token of this generation is handed out no more, and may be made anew: once.
+    REFUSE = refuse!(sqlite_now!()), refuse!(postgres_now!());
 
     /// Refused again after it was made anew, or nothing to make it anew with. One that has ended otherwise keeps its
-    /// reason.
-    END_REFUSED = concat!("UPDATE connections SET status = 'needs_reconnect', reason = $4, refused_generation = generation, \
-        ended_at_ms = $5, updated_at_ms = $5, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
-        WHERE id = $1 AND server = $2 AND generation = $3 AND status = 'active' \
-        AND (refresh IS NULL OR mended_generation = generation) RETURNING ", columns!());
+    /// reason; one that somebody refreshes is ended when that has failed.
+    END_REFUSED = end_refused!(sqlite_now!()), end_refused!(postgres_now!());
 
     /// A connection that has ended may still hold a living access token, until somebody refuses that.
     REFUSE_ENDED = "UPDATE connections SET refused_generation = generation WHERE id = $1 AND server = $2 \

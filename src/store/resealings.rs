@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use super::{
     Store, StoreError,
-    keys::length,
     statements::{Statement, statements},
     tx::{read, write},
 };
@@ -16,21 +15,26 @@ use crate::{
 };
 
 statements! {
-    /// Rows in which something is not sealed under the key whose values begin with `$3`.
+    /// The end of a span of rows: what one statement looks at, however little of it is to be sealed anew.
+    CONNECTION_SPAN = "SELECT id FROM connections WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
+    ATTEMPT_SPAN = "SELECT id FROM attempts WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
+    REVOCATION_SPAN = "SELECT id FROM revocations WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
+
+    /// Rows of a span in which something is not sealed under the key whose values begin with `$3`.
     CONNECTIONS = "SELECT id, server, issuer, sub, provider, generation, access AS one, refresh AS two, \
-        CAST(NULL AS BYTEA) AS three FROM connections WHERE ($1 IS NULL OR id > $1) \
+        CAST(NULL AS BYTEA) AS three FROM connections WHERE id > $1 AND id <= $5 \
         AND (substr(access, 1, CAST($2 AS INTEGER)) <> $3 OR substr(refresh, 1, CAST($2 AS INTEGER)) <> $3) \
         ORDER BY id LIMIT $4";
 
     ATTEMPTS = "SELECT a.id, e.server, e.issuer, e.sub, e.provider, CAST(0 AS BIGINT) AS generation, \
         a.verifier AS one, a.parked AS two, a.offer AS three \
-        FROM attempts a JOIN elicitations e ON e.id = a.elicitation WHERE ($1 IS NULL OR a.id > $1) \
+        FROM attempts a JOIN elicitations e ON e.id = a.elicitation WHERE a.id > $1 AND a.id <= $5 \
         AND (substr(a.verifier, 1, CAST($2 AS INTEGER)) <> $3 OR substr(a.parked, 1, CAST($2 AS INTEGER)) <> $3 \
             OR substr(a.offer, 1, CAST($2 AS INTEGER)) <> $3) ORDER BY a.id LIMIT $4";
 
     REVOCATIONS = "SELECT id, server, issuer, sub, provider, CAST(0 AS BIGINT) AS generation, token AS one, \
         CAST(NULL AS BYTEA) AS two, CAST(NULL AS BYTEA) AS three FROM revocations \
-        WHERE ($1 IS NULL OR id > $1) AND substr(token, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
+        WHERE id > $1 AND id <= $5 AND substr(token, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
 
     RESEAL_ACCESS = "UPDATE connections SET access = $3 WHERE id = $1 AND access = $2 AND generation = $4";
     RESEAL_REFRESH = "UPDATE connections SET refresh = $3 WHERE id = $1 AND refresh = $2 AND generation = $4";
@@ -50,6 +54,18 @@ statements! {
 
 /// The tables that hold sealed values, in the order in which they are sealed anew.
 pub const SEALED_TABLES: [&str; 3] = ["connections", "attempts", "revocations"];
+
+/// Rows that one statement looks at.
+const SPAN: i64 = 10_000;
+
+/// Rows of which something is to be sealed anew.
+#[derive(Clone, Debug)]
+pub struct SealedPage {
+    /// In the order of their ids.
+    pub rows: Vec<SealedRow>,
+    /// Up to which row everything was looked at; none when that is the end of the table.
+    pub through: Option<Uuid>,
+}
 
 /// A row of which something is to be sealed anew.
 #[derive(Clone, Debug)]
@@ -105,7 +121,7 @@ struct PageRow {
 type ResealingRow = (String, String, Option<Uuid>, i64, i64, i64, Option<i64>);
 
 impl Store {
-    /// Rows of one of [`SEALED_TABLES`] in which something is not sealed under `key`, in the order of their ids.
+    /// Up to `limit` of the next rows of one of [`SEALED_TABLES`] in which something is not sealed under `key`.
     ///
     /// # Errors
     /// When the store is unavailable.
@@ -115,28 +131,32 @@ impl Store {
         key: &KeyId,
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<Vec<SealedRow>, StoreError> {
-        let (page, cells): (&Statement, [Option<Cell>; 3]) = match table {
-            "connections" => {
-                (&CONNECTIONS, [Some(Cell::ConnectionAccess), Some(Cell::ConnectionRefresh), None])
-            }
-            "attempts" => (
-                &ATTEMPTS,
-                [Some(Cell::AttemptVerifier), Some(Cell::AttemptParked), Some(Cell::AttemptOffer)],
-            ),
-            _ => (&REVOCATIONS, [Some(Cell::RevocationToken), None, None]),
+    ) -> Result<SealedPage, StoreError> {
+        let (span, page): (&Statement, &Statement) = match table {
+            "connections" => (&CONNECTION_SPAN, &CONNECTIONS),
+            "attempts" => (&ATTEMPT_SPAN, &ATTEMPTS),
+            _ => (&REVOCATION_SPAN, &REVOCATIONS),
         };
+        let cells: Vec<Cell> = Cell::ALL.iter().copied().filter(|cell| cell.table() == table).collect();
+        let after = after.unwrap_or(Uuid::nil());
+        let span: Option<Uuid> = read!(self, span, |sql, pool| {
+            sqlx::query_scalar(sql).bind(after).bind(SPAN - 1).fetch_optional(pool).await?
+        });
         let beginning = Sealed::beginning(key);
+        let length = i32::try_from(beginning.len()).unwrap_or(i32::MAX);
         let rows: Vec<PageRow> = read!(self, page, |sql, pool| {
             sqlx::query_as(sql)
                 .bind(after)
-                .bind(length(&beginning))
+                .bind(length)
                 .bind(&beginning)
                 .bind(i64::from(limit))
+                .bind(span.unwrap_or(Uuid::max()))
                 .fetch_all(pool)
                 .await?
         });
-        Ok(rows.into_iter().map(|row| row.with(cells)).collect())
+        let full = rows.len() >= limit as usize;
+        let through = if full { rows.last().map(|row| row.id) } else { span };
+        Ok(SealedPage { rows: rows.into_iter().map(|row| row.with(&cells)).collect(), through })
     }
 
     /// Puts `new` where exactly `old` stands. False when something else does by now.
@@ -204,7 +224,7 @@ impl Store {
 }
 
 impl PageRow {
-    fn with(self, cells: [Option<Cell>; 3]) -> SealedRow {
+    fn with(self, cells: &[Cell]) -> SealedRow {
         let values = [self.one, self.two, self.three].into_iter().zip(cells);
         SealedRow {
             id: self.id,
@@ -213,7 +233,7 @@ impl PageRow {
             sub: self.sub,
             provider: self.provider,
             generation: self.generation,
-            values: values.filter_map(|(value, cell)| Some((cell?, Sealed::from_bytes(value?)))).collect(),
+            values: values.filter_map(|(value, cell)| Some((*cell, Sealed::from_bytes(value?)))).collect(),
         }
     }
 }

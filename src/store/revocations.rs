@@ -34,29 +34,33 @@ statements! {
 
     /// A process that comes second finds the claim of the first, because the guard is looked at again in the row that
     /// it waited for.
-    CLAIM = concat!("UPDATE revocations SET claimed_until_ms = $4, tries = tries + 1 WHERE id IN (\
+    CLAIM = concat!("UPDATE revocations SET claimed_until_ms = $4 WHERE id IN (\
         SELECT id FROM revocations WHERE provider = $1 AND state = 'due' AND next_at_ms <= $3 \
             AND (claimed_until_ms IS NULL OR claimed_until_ms <= $3) ORDER BY next_at_ms LIMIT $2) \
         AND state = 'due' AND next_at_ms <= $3 AND (claimed_until_ms IS NULL OR claimed_until_ms <= $3) RETURNING ",
         columns!());
 
-    CLAIM_ONE = concat!("UPDATE revocations SET claimed_until_ms = $3, tries = tries + 1 \
+    CLAIM_ONE = concat!("UPDATE revocations SET claimed_until_ms = $3 \
         WHERE id = $1 AND state = 'due' AND next_at_ms <= $2 \
         AND (claimed_until_ms IS NULL OR claimed_until_ms <= $2) RETURNING ", columns!());
 
     /// The last word, whoever has it.
-    END = "UPDATE revocations SET state = $2, token = NULL, claimed_until_ms = NULL, last_error = $3, \
+    END = "UPDATE revocations SET state = $2, tries = tries + 1, token = NULL, claimed_until_ms = NULL, last_error = $3, \
         done_at_ms = $4 WHERE id = $1 AND state = 'due'";
 
-    /// Only by whoever holds the claim.
-    LATER = "UPDATE revocations SET next_at_ms = $3, claimed_until_ms = NULL, last_error = $4 \
+    /// Only by whoever holds the claim. A try counts when its outcome is known.
+    LATER = "UPDATE revocations SET tries = tries + 1, next_at_ms = $3, claimed_until_ms = NULL, last_error = $4 \
         WHERE id = $1 AND state = 'due' AND claimed_until_ms = $2";
 
     STANDING = "SELECT state, tries, claimed_until_ms FROM revocations WHERE id = $1";
 
     COUNT = "SELECT state, CAST(COUNT(*) AS BIGINT) AS number FROM revocations WHERE provider = $1 GROUP BY state";
 
-    PURGE = "DELETE FROM revocations WHERE done_at_ms < $1 OR created_at_ms < $2";
+    PURGE_DONE = "DELETE FROM revocations WHERE id IN (\
+        SELECT id FROM revocations WHERE done_at_ms < $1 ORDER BY done_at_ms LIMIT $2)";
+
+    PURGE_QUEUED = "DELETE FROM revocations WHERE id IN (\
+        SELECT id FROM revocations WHERE created_at_ms < $1 ORDER BY created_at_ms LIMIT $2)";
 }
 
 #[derive(FromRow)]
@@ -93,7 +97,8 @@ impl TryFrom<RevocationRow> for Revocation {
                 hint: row.hint.parse().map_err(corrupt(TABLE, "hint"))?,
                 token: Sealed::from_bytes(token),
             },
-            tries: row.tries,
+            // The one that is under way is not counted yet.
+            tries: row.tries + 1,
             claimed_until: Millis(row.claimed_until_ms.unwrap_or_default()),
             created_at: Millis(row.created_at_ms),
         })
@@ -244,16 +249,21 @@ impl Store {
             .collect()
     }
 
-    /// Deletes what was over before `before`, and what was queued before `queued_before` and never came to an end,
-    /// because its provider is not configured any more.
+    /// Deletes up to `limit` that were over before `before`.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge_revocations(&self, before: Millis, queued_before: Millis) -> Result<(), StoreError> {
-        write!(self, PURGE, |sql, pool| {
-            sqlx::query(sql).bind(before.0).bind(queued_before.0).execute(pool).await?.rows_affected()
-        });
-        Ok(())
+    pub async fn purge_revocations(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_DONE, before, limit).await
+    }
+
+    /// Deletes up to `limit` that were queued before `before`, and never came to an end because their provider is not
+    /// configured any more.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge_stale_revocations(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_QUEUED, before, limit).await
     }
 
     /// Is told when this process has queued a revocation. Only a hint.

@@ -80,10 +80,12 @@ statements! {
 
     SIGN_OUT = "DELETE FROM sign_ins WHERE browser = $1";
 
-    PURGE = "DELETE FROM sessions WHERE expires_at_ms <= $1 OR seen_at_ms <= $2 OR replaced_at_ms <= $3";
+    /// Looks at all that are left, which a session's longest life bounds.
+    PURGE = "DELETE FROM sessions WHERE id_hash IN (SELECT id_hash FROM sessions \
+        WHERE expires_at_ms <= $1 OR seen_at_ms <= $2 OR replaced_at_ms <= $3 LIMIT $4)";
 
-    PURGE_SIGN_INS = "DELETE FROM sign_ins WHERE NOT EXISTS \
-        (SELECT 1 FROM sessions s WHERE s.browser = sign_ins.browser)";
+    PURGE_SIGN_INS = "DELETE FROM sign_ins WHERE (browser, issuer) IN (SELECT i.browser, i.issuer FROM sign_ins i \
+        WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.browser = i.browser) LIMIT $1)";
 }
 
 /// A live session, and who is signed in on it.
@@ -260,18 +262,31 @@ impl Store {
         Ok(true)
     }
 
-    /// Deletes sessions that open nothing any more, and sign-ins that no session is left for.
+    /// Deletes up to `limit` sessions that open nothing any more. Gives how many.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge_sessions(&self, now: Millis, idle_since: Millis) -> Result<(), StoreError> {
+    pub async fn purge_sessions(
+        &self,
+        now: Millis,
+        idle_since: Millis,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
         let replaced_before = now.0.saturating_sub(BESIDE_MS);
-        write!(self, PURGE, |sql, pool| {
+        Ok(write!(self, PURGE, |sql, pool| {
             let query = sqlx::query(sql).bind(now.0).bind(idle_since.0).bind(replaced_before);
-            query.execute(pool).await?.rows_affected()
-        });
-        write!(self, PURGE_SIGN_INS, |sql, pool| sqlx::query(sql).execute(pool).await?.rows_affected());
-        Ok(())
+            query.bind(i64::from(limit)).execute(pool).await?.rows_affected()
+        }))
+    }
+
+    /// Deletes up to `limit` sign-ins that no session is left for. Gives how many.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge_sign_ins(&self, limit: u32) -> Result<u64, StoreError> {
+        Ok(write!(self, PURGE_SIGN_INS, |sql, pool| {
+            sqlx::query(sql).bind(i64::from(limit)).execute(pool).await?.rows_affected()
+        }))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     Store, StoreError,
     attempts::FINISH_MS,
     elicitations::{ElicitationRow, columns as elicitation_columns},
-    statements::statements,
+    statements::{Statement, statements},
     tx::{read, within, write},
 };
 use crate::{
@@ -33,13 +33,16 @@ statements! {
             AND (elicitations.seen_grant IS NULL OR elicitations.seen_connection <> c.id \
                 OR elicitations.seen_grant <> c.grant_number)) ORDER BY created_at_ms LIMIT $2");
 
-    PURGE_ELICITATIONS = "DELETE FROM elicitations WHERE closed_at_ms < $1";
+    PURGE_ELICITATIONS = "DELETE FROM elicitations WHERE id IN (\
+        SELECT id FROM elicitations WHERE closed_at_ms < $1 ORDER BY closed_at_ms LIMIT $2)";
 
     /// Not what is still to be posted, or may be replayed.
-    PURGE_SIGNALS = "DELETE FROM signals WHERE at_ms < $1 AND NOT EXISTS (SELECT 1 FROM deliveries d \
-        WHERE d.signal = signals.id AND d.state IN ('due', 'dead'))";
+    PURGE_SIGNALS = "DELETE FROM signals WHERE id IN (SELECT s.id FROM signals s WHERE s.at_ms < $1 \
+        AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.signal = s.id AND d.state IN ('due', 'dead')) \
+        ORDER BY s.at_ms LIMIT $2)";
 
-    PURGE_IDEMPOTENCY = "DELETE FROM idempotency_keys WHERE created_at_ms < $1";
+    PURGE_IDEMPOTENCY = "DELETE FROM idempotency_keys WHERE (server, key_hash) IN (\
+        SELECT server, key_hash FROM idempotency_keys WHERE created_at_ms < $1 ORDER BY created_at_ms LIMIT $2)";
 
     /// A process that died between claim and settle leaves a claimed attempt; its code is lost either way.
     ABANDON = "UPDATE attempts SET state = 'settled', outcome = 'unreachable', verifier = NULL, \
@@ -106,18 +109,40 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes what was closed, sent or used before `before`.
+    /// Deletes up to `limit` elicitations that were closed before `before`, with their attempts. Gives how many went, as
+    /// every purge does: fewer than the limit when no more are there.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge(&self, before: Millis) -> Result<(), StoreError> {
-        for statement in [&PURGE_ELICITATIONS, &PURGE_SIGNALS, &PURGE_IDEMPOTENCY] {
-            write!(self, statement, |sql, pool| sqlx::query(sql)
-                .bind(before.0)
-                .execute(pool)
-                .await?
-                .rows_affected());
-        }
-        Ok(())
+    pub async fn purge_elicitations(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_ELICITATIONS, before, limit).await
+    }
+
+    /// Deletes up to `limit` signals from before `before` that no delivery waits for.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge_signals(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_SIGNALS, before, limit).await
+    }
+
+    /// Deletes up to `limit` idempotency keys that were used before `before`.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn purge_idempotency_keys(&self, before: Millis, limit: u32) -> Result<u64, StoreError> {
+        self.purge_older(&PURGE_IDEMPOTENCY, before, limit).await
+    }
+
+    /// Runs a statement that deletes some rows that are older than an instant.
+    pub(super) async fn purge_older(
+        &self,
+        statement: &'static Statement,
+        before: Millis,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        Ok(write!(self, statement, |sql, pool| {
+            sqlx::query(sql).bind(before.0).bind(i64::from(limit)).execute(pool).await?.rows_affected()
+        }))
     }
 }

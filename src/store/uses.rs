@@ -29,7 +29,10 @@ statements! {
         WHERE ($1 IS NULL OR c.server = $1) AND ($2 IS NULL OR c.issuer = $2) AND ($3 IS NULL OR c.sub = $3) \
         AND ($4 IS NULL OR c.provider = $4) AND ($5 IS NULL OR c.id > $5) ORDER BY c.id LIMIT $6";
 
-    PURGE = "DELETE FROM connection_uses WHERE NOT EXISTS \
+    /// The end of a span of rows: what one statement looks at.
+    SPAN = "SELECT connection FROM connection_uses WHERE connection > $1 ORDER BY connection LIMIT 1 OFFSET $2";
+
+    PURGE = "DELETE FROM connection_uses WHERE connection > $1 AND connection <= $2 AND NOT EXISTS \
         (SELECT 1 FROM connections c WHERE c.id = connection_uses.connection)";
 }
 
@@ -87,12 +90,24 @@ impl Store {
         Ok(rows.into_iter().filter_map(|(id, at)| Some((ConnectionId(id), Millis(at?)))).collect())
     }
 
-    /// Forgets the uses of connections that are no more.
+    /// Forgets the uses of connections that are no more, among the `span` rows after `after`, in the order of ids. Gives
+    /// where to go on; none at the end.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn purge_uses(&self) -> Result<(), StoreError> {
-        write!(self, PURGE, |sql, pool| sqlx::query(sql).execute(pool).await?.rows_affected());
-        Ok(())
+    pub async fn purge_uses(
+        &self,
+        after: Option<ConnectionId>,
+        span: u32,
+    ) -> Result<Option<ConnectionId>, StoreError> {
+        let after = after.map_or(Uuid::nil(), |id| id.0);
+        let through: Option<Uuid> = read!(self, SPAN, |sql, pool| {
+            sqlx::query_scalar(sql).bind(after).bind(i64::from(span) - 1).fetch_optional(pool).await?
+        });
+        write!(self, PURGE, |sql, pool| {
+            let query = sqlx::query(sql).bind(after).bind(through.unwrap_or(Uuid::max()));
+            query.execute(pool).await?.rows_affected()
+        });
+        Ok(through.map(ConnectionId))
     }
 }

@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Every metric, in the order of the registry.
-pub const METRICS: [Metric; 18] = [
+pub const METRICS: [Metric; 19] = [
     Metric {
         name: "build",
         kind: "info",
@@ -114,6 +114,14 @@ pub const METRICS: [Metric; 18] = [
         help: "Tries to tell third parties that a token is no longer wanted",
         values: "`provider`: its id. `state`: `confirmed`; `due` (it is tried again); `shared` (not told, another \
                  connection has the same account); `impossible` (it has no way to be told); `dead` (given up).",
+    },
+    Metric {
+        name: "revocations_stored",
+        kind: "gauge",
+        labels: &["provider", "state"],
+        help: "Revocations that are stored, by how far they have come",
+        values: "`provider`: its id. `state`: `due` (waits for its next try), `confirmed`, `shared`, `impossible`, \
+                 `dead`; those that are over until they are deleted for their age.",
     },
     Metric {
         name: "webhooks",

@@ -110,6 +110,7 @@ struct Inner {
     providers_paused: Family<Labels<1>, Gauge>,
     lookups: Counters<1>,
     revocations: Counters<2>,
+    revocations_stored: Family<Labels<2>, Gauge>,
     webhooks: Counters<2>,
     webhook_age: Family<Labels<1>, Gauge>,
     webhook_dead: Family<Labels<1>, Gauge>,
@@ -141,6 +142,7 @@ impl Metrics {
             paused,
             lookups,
             revocations,
+            revocations_stored,
             webhooks,
             webhook_age,
             webhook_dead,
@@ -167,6 +169,7 @@ impl Metrics {
             providers_paused: Family::default(),
             lookups: family(&mut registry, lookups, &["ready", "missing", "failed"]),
             revocations: Family::default(),
+            revocations_stored: Family::default(),
             webhooks: Family::default(),
             webhook_age: Family::default(),
             webhook_dead: Family::default(),
@@ -184,6 +187,7 @@ impl Metrics {
         register(&mut registry, refreshes, inner.refreshes.clone());
         register(&mut registry, paused, inner.providers_paused.clone());
         register(&mut registry, revocations, inner.revocations.clone());
+        register(&mut registry, revocations_stored, inner.revocations_stored.clone());
         register(&mut registry, webhooks, inner.webhooks.clone());
         register(&mut registry, webhook_age, inner.webhook_age.clone());
         register(&mut registry, webhook_dead, inner.webhook_dead.clone());
@@ -201,6 +205,7 @@ impl Metrics {
             for state in revocation::State::ALL {
                 drop(self.0.revocations.get_or_create(&by_state(provider, state)));
             }
+            self.revocations_stored(provider, &[]);
         }
     }
 
@@ -227,8 +232,9 @@ impl Metrics {
         self.0.webhook_dead.get_or_create(&label).set(dead);
     }
 
-    /// Counts and logs a security event.
-    pub fn security_event(&self, event: SecurityEvent) {
+    /// Counts and logs a security event. Only for [`App::security_event`](crate::app::App::security_event), which tells
+    /// the audit record too.
+    pub(crate) fn security_event(&self, event: SecurityEvent) {
         count(&self.0.security_events, "code", event.code(), 1);
         tracing::warn!(event = event.code(), "security event");
     }
@@ -274,6 +280,14 @@ impl Metrics {
     /// Counts a try of a revocation by what it led to.
     pub fn revocation(&self, provider: &ProviderId, state: revocation::State) {
         self.0.revocations.get_or_create(&by_state(provider, state)).inc();
+    }
+
+    /// Tells how many revocations of a provider are stored in each state; those not named are none.
+    pub fn revocations_stored(&self, provider: &ProviderId, counts: &[(revocation::State, i64)]) {
+        for state in revocation::State::ALL {
+            let number = counts.iter().find(|(found, _)| *found == state).map_or(0, |(_, number)| *number);
+            self.0.revocations_stored.get_or_create(&by_state(provider, state)).set(number);
+        }
     }
 
     /// Counts a credential that was asked for.

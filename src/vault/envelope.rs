@@ -23,9 +23,6 @@ const FULL_NONCE: usize = 2 * NONCE_LEN;
 pub struct Sealed(Vec<u8>);
 
 impl Sealed {
-    /// The version of the form, which a value begins with.
-    pub const VERSION: u8 = VERSION;
-
     /// Takes stored bytes; what they are worth shows when they are opened.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -45,6 +42,14 @@ impl Sealed {
     pub fn key_id(&self) -> Option<KeyId> {
         let (id, _, _) = self.parts()?;
         std::str::from_utf8(id).ok().and_then(|id| KeyId::new(id).ok())
+    }
+
+    /// The key that a sealed value, or a tag, was made with, by what it begins with; `None` when it begins otherwise.
+    pub fn key_of(beginning: &[u8]) -> Option<KeyId> {
+        let (&[version, length], rest) = beginning.split_first_chunk()?;
+        let (id, _) = rest.split_at_checked(usize::from(length))?;
+        let id = std::str::from_utf8(id).ok().filter(|_| version == VERSION)?;
+        KeyId::new(id).ok()
     }
 
     /// What everything sealed under a key begins with, and nothing that was sealed under another.

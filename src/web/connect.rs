@@ -273,7 +273,7 @@ impl Here {
         let provider = Some(self.asked(asked).provider);
         let frame = self.frame_of(&opened.visitor);
         if error.is_misconfigured() {
-            return self.show(&pages::ProviderMisconfigured { frame, provider });
+            return self.show(&pages::ProviderMisconfigured { frame, provider, ended: false });
         }
         self.show(&pages::ProviderUnreachable {
             frame,

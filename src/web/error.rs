@@ -31,7 +31,7 @@ impl Here {
             }),
             Refusal::Moved => see_other(&done_path(id, None)),
             Refusal::ProviderGone => {
-                self.show(&pages::ProviderMisconfigured { frame: self.frame(), provider: None })
+                self.show(&pages::ProviderMisconfigured { frame: self.frame(), provider: None, ended: false })
             }
             Refusal::Provider(error) => self.provider_trouble(&error),
             Refusal::Store(error) => self.store_trouble(&error),
@@ -58,7 +58,7 @@ impl Here {
         tracing::warn!(reference = self.reference, code = error.code(), "the provider's side does not work");
         match error {
             ProviderError::Misconfigured { .. } | ProviderError::Policy => {
-                self.show(&pages::ProviderMisconfigured { frame: self.frame(), provider: None })
+                self.show(&pages::ProviderMisconfigured { frame: self.frame(), provider: None, ended: false })
             }
             ProviderError::CodeRefused { .. }
             | ProviderError::Denied { .. }

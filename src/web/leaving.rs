@@ -44,7 +44,9 @@ pub async fn show(here: Here, Segments(id): Segments<String>, RawQuery(query): R
                 let asked = here.asked(opened.mine.elicitation());
                 here.show(&pages::Leaving { frame: here.frame_of(&opened.visitor), asked, away })
             }
-            None => here.show(&pages::ProviderMisconfigured { frame: here.frame(), provider: None }),
+            None => {
+                here.show(&pages::ProviderMisconfigured { frame: here.frame(), provider: None, ended: false })
+            }
         },
         Err(Refusal::Moved) => see_other(&done_path(id, Some(attempt))),
         Err(refusal) => here.refuse(refusal, id, Some(&opened.visitor)),

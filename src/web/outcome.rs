@@ -120,6 +120,7 @@ impl Here {
             Outcome::Misconfigured => self.show(&pages::ProviderMisconfigured {
                 frame: self.frame_of(&opened.visitor),
                 provider: Some(self.asked(asked).provider),
+                ended: !asked.state(now).is_open(),
             }),
             Outcome::KeptPrevious | Outcome::ClosedMeanwhile | Outcome::Ended => self.as_it_stands(opened),
         }

@@ -7,6 +7,7 @@ use super::pump::pump;
 use crate::{
     app::App,
     config::Provider,
+    connect::Refusal,
     credential::{REVOCATION_CLAIM, revoke},
 };
 
@@ -25,4 +26,16 @@ async fn of(app: &App, provider: &Provider) {
         async move { revoke(&app, &claimed).await }
     };
     pump(app, provider.concurrent_requests, app.store.revocations_queued(), claim, work).await;
+}
+
+/// Tells the metrics how far the stored ones have come.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn measure(app: &App) -> Result<(), Refusal> {
+    for provider in app.providers.iter() {
+        let counts = app.store.revocations_by_state(&provider.id).await?;
+        app.metrics.revocations_stored(&provider.id, &counts);
+    }
+    Ok(())
 }

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use consentry::{
-    audit::Row,
+    audit::{About, Actor, Entry, Kind, Row, Sealer},
     store::{AuditFilter, Store},
 };
 use serde_json::Value;
 
 use crate::{
+    contract::raw::Raw,
     engine::Database,
+    keys::seed::Keys,
     world::{FILES, NOTES, World},
 };
 
@@ -21,6 +23,7 @@ on_both_engines! {
     when_a_connection_was_last_used_is_shown,
     r85_the_kill_switch_ends_what_matches,
     the_operator_lists_the_record_and_finds_what_was_tampered_with,
+    what_cannot_be_verified_is_said,
 }
 
 const OVER: Duration = Duration::from_secs(61);
@@ -231,4 +234,41 @@ async fn the_operator_lists_the_record_and_finds_what_was_tampered_with(db: Data
     crate::rows::run(&database, "DELETE FROM audit").await;
     world.runs(&["audit", "verify"], 0);
     assert_eq!(verify(1)["chains"][0]["flaws"][0]["code"], "not_as_seen");
+}
+
+/// Without its key a row is anybody's: that is said, is a failure unless it is known, and hides no row that was put into
+/// a chain of another key.
+async fn what_cannot_be_verified_is_said(db: Database) {
+    let world = World::start(db.clone()).await;
+    connected(&world).await;
+    let gone = Keys::new(&["gone"]).ring(&["gone"]);
+    let store = Store::open(&db.url, 2).await.unwrap().recorded(Sealer::new(gone, false));
+    let entry = Entry::new(Kind::Declined, Actor::Person, About::default(), world.clock.now());
+    store.audit(vec![entry; 3]).await.unwrap();
+    store.shut_down().await;
+    let verify = |more: &[&str], code| world.runs(&[&["audit", "verify"], more].concat(), code);
+    let codes = |told: &Value| -> Vec<String> {
+        let chains = told["chains"].as_array().unwrap().iter();
+        let flaws = chains.flat_map(|chain| chain["flaws"].as_array().unwrap());
+        flaws.map(|flaw| flaw["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let left = serde_json::json!([{ "key": "gone", "chains": 1, "rows": 3 }]);
+    let told = verify(&[], 1);
+    assert_eq!((codes(&told), &told["unverified"]), (vec!["key_missing".to_owned()], &left));
+    verify(&["--without-key", "another"], 1);
+    let told = verify(&["--without-key", "gone"], 0);
+    assert_eq!((&told["ok"], &told["unverified"]), (&Value::from(true), &left));
+
+    let chain = told["chains"].as_array().unwrap().iter().find(|chain| chain["unverified"] == 3).unwrap();
+    let mut raw = Raw::connect(&db).await;
+    let chain = raw.uuid(chain["chain"].as_str().unwrap().parse().unwrap());
+    let tag = raw.bytes(&[&[1, 4][..], b"gone", &[7; 32]].concat());
+    raw.run(&format!(
+        "INSERT INTO audit (chain, number, at_ms, kind, actor, result, times, previous, tag) \
+         SELECT chain, number + 1, at_ms, 'disconnected', 'operator', 'done', 1, tag, {tag} FROM audit a \
+         WHERE chain <> {chain} AND number = (SELECT MAX(number) FROM audit b WHERE b.chain = a.chain)"
+    ))
+    .await;
+    let told = codes(&verify(&["--without-key", "gone"], 1));
+    assert!(!told.is_empty() && told.iter().all(|code| code == "changed"), "{told:?}");
 }

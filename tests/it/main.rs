@@ -12,6 +12,7 @@ mod audit;
 mod browser;
 mod canaries;
 mod clients;
+mod commands;
 mod contract;
 mod crash;
 mod documents;

@@ -24,22 +24,50 @@ use serde_json::Value;
 
 use crate::keys::seed::{self, Keys};
 
+/// An MCP server that is posted to.
+const POSTED: &str = r#"
+[[authorization_servers]]
+id = "main"
+issuer = "https://id.example.com"
+client_id = "c"
+client_secret = { value = "not-a-secret-of-anybody" }
+
+[[mcp_servers]]
+id = "files"
+name = "Files"
+resource = "https://files.example/mcp"
+authorization_server = "main"
+api_keys = [{ value = "an-api-key-that-is-long-enough-0123456789" }]
+providers = []
+webhook = { url = "https://files.example/hooks", secret = { value = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } }
+"#;
+
 /// A directory to run in, with nothing in it.
-struct Place(tempfile::TempDir);
+struct Place {
+    directory: tempfile::TempDir,
+    /// The settings file, where there is one.
+    settings: Option<&'static str>,
+}
 
 impl Place {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self { directory: tempfile::tempdir().unwrap(), settings: None }
+    }
+
+    /// The same, run with this file of settings.
+    fn with(self, settings: &'static str) -> Self {
+        Self { settings: Some(settings), ..self }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// The program, seeing no environment but what is given here.
     fn program(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_consentry"));
-        command.args(arguments).current_dir(self.0.path()).env_clear();
+        command.args(arguments).current_dir(self.directory.path()).env_clear();
+        command.args(self.settings.iter().flat_map(|file| ["--config", file]));
         command
             .env("CONSENTRY_LISTEN__PUBLIC", "127.0.0.1:0")
             .env("CONSENTRY_LISTEN__INTERNAL", "127.0.0.1:0");
@@ -246,10 +274,48 @@ async fn elicitations_are_listed_shown_and_cancelled() {
     place.json(&["connections", "disconnect", &id, "--yes"], 1);
 }
 
+/// R85: a wrong directory or a wrong path must not look like a database in which nothing is.
+#[test]
+fn r85_a_database_that_is_not_there_is_not_made_by_a_command() {
+    let place = Place::new();
+    place.json(&["key", "new", "--file", "consentry.key"], 0);
+    let id = "00000000-0000-4000-8000-000000000000";
+    for command in [
+        &["connections", "disconnect", "--all", "--yes"][..],
+        &["connections", "disconnect", "--all", "--dry-run"],
+        &["connections", "disconnect", id, "--yes"],
+        &["connections", "list"],
+        &["connections", "show", id],
+        &["elicitations", "list"],
+        &["elicitations", "cancel", id],
+        &["audit", "list"],
+        &["audit", "verify"],
+        &["webhooks", "list"],
+        &["key", "status"],
+        &["key", "rotate"],
+        &["key", "retire", "x"],
+    ] {
+        let told = place.json(command, 1);
+        let error = told["error"].as_str().unwrap();
+        assert!(
+            error.contains("consentry.db") && error.contains("consentry migrate"),
+            "{command:?}: {error}"
+        );
+        assert!(!place.path("consentry.db").exists(), "{command:?}");
+    }
+    // One without a schema is not ours, and stays as it is.
+    fs::write(place.path("consentry.db"), "").unwrap();
+    let told = place.json(&["connections", "disconnect", "--all", "--yes"], 1);
+    assert!(told["error"].as_str().unwrap().contains("consentry migrate"), "{told}");
+    assert_eq!(fs::metadata(place.path("consentry.db")).unwrap().len(), 0);
+}
+
 #[tokio::test]
 async fn dead_letters_are_listed_and_replayed() {
     let place = Place::new();
     place.json(&["key", "new", "--file", "consentry.key"], 0);
+    fs::write(place.path("posted.toml"), POSTED).unwrap();
+    let place = place.with("posted.toml");
     place.json(&["migrate"], 0);
     let now = Clock::system().now();
     let server: ServerId = "files".parse().unwrap();
@@ -282,17 +348,29 @@ async fn dead_letters_are_listed_and_replayed() {
     let id = claimed.signal.id.to_string();
     assert_eq!((&dead["id"], &dead["last_status"]), (&id.as_str().into(), &500.into()));
     assert_eq!(dead["type"], "elicitation.cancelled");
+    // To a receiver that has said that it is gone nothing is posted.
+    let told = place.json(&["webhooks", "replay", "--server", "files", "--dead"], 1);
+    assert!(told["error"].as_str().unwrap().contains("webhooks enable --server files"), "{told}");
+    place.json(&["webhooks", "replay", &id], 1);
+    place.json(&["webhooks", "enable", "--server", "files"], 0);
+    place.json(&["webhooks", "enable", "--server", "files"], 1);
     assert_eq!(place.json(&["webhooks", "replay", "--server", "files", "--dead"], 0)["replayed"], 1);
     assert_eq!(place.json(&["webhooks", "replay", "--server", "files", "--dead"], 0)["replayed"], 0);
     let listed = place.json(&["webhooks", "list", "--state", "due"], 0);
     assert_eq!(listed["deliveries"][0]["tries"], 0);
     place.json(&["webhooks", "replay", &id], 0);
-    place.json(&["webhooks", "enable", "--server", "files"], 0);
-    place.json(&["webhooks", "enable", "--server", "files"], 1);
     place.json(&["webhooks", "replay", "nonsense"], 1);
     place.json(&["webhooks", "list", "--state", "nonsense"], 2);
-    assert_eq!(place.run(&["webhooks", "replay", "--server", "files"]).status.code(), Some(2));
-    assert_eq!(place.run(&["webhooks", "replay"]).status.code(), Some(2));
+    // What the arguments' own parser refuses is JSON too, for whoever asked for it.
+    for wrong in
+        [&["webhooks", "replay", "--server", "files"][..], &["webhooks", "replay"], &["nonsense"], &["key"]]
+    {
+        let told = place.json(wrong, 2);
+        assert_eq!(told["ok"], false, "{wrong:?}");
+        assert!(told["error"].as_str().unwrap().contains("Usage: consentry"), "{told}");
+        let text = place.run(wrong);
+        assert!(text.stdout.is_empty() && String::from_utf8_lossy(&text.stderr).contains("Usage: consentry"));
+    }
 }
 
 #[test]

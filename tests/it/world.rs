@@ -196,15 +196,23 @@ impl World {
     /// The command line with this world's settings: what it prints as JSON, of a run that ends with this code.
     #[track_caller]
     pub(crate) fn runs(&self, arguments: &[&str], code: i32) -> serde_json::Value {
+        self.runs_with("consentry.toml", arguments, code)
+    }
+
+    /// The same with other settings, which [`World::writes_settings`] has written.
+    #[track_caller]
+    pub(crate) fn runs_with(&self, file: &str, arguments: &[&str], code: i32) -> serde_json::Value {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_consentry"));
         command.env_clear().current_dir(self.directory.path());
-        let output = command.args(["--config", "consentry.toml", "--json"]).args(arguments).output().unwrap();
+        let output = command.args(["--config", file, "--json"]).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
-        // Of the wrong usage that the parser of arguments finds, nothing is printed as JSON.
-        if output.stdout.is_empty() {
-            return serde_json::Value::Null;
-        }
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    }
+
+    /// Settings like this world's, changed as a text.
+    pub(crate) fn writes_settings(&self, file: &str, change: impl Fn(String) -> String) {
+        let ours = fs::read_to_string(self.directory.path().join("consentry.toml")).unwrap();
+        fs::write(self.directory.path().join(file), change(ours)).unwrap();
     }
 
     /// Another server on the same database.

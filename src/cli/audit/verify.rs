@@ -1,6 +1,9 @@
 //! `consentry audit verify`: walks along every chain, row by row, with the keys of the configuration.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -24,7 +27,7 @@ pub(in crate::cli) struct Args {
     /// An end that a log line told, CHAIN:NUMBER:TAG: rows up to it must still be there. May be given several times.
     #[arg(long, value_name = "HEAD")]
     expect: Vec<String>,
-    /// A key that was retired: rows that it tagged cannot be checked, and that is no flaw.
+    /// A key that was retired: rows that it tagged cannot be checked, which is told, and is then no reason to fail.
     #[arg(long, value_name = "ID")]
     without_key: Vec<String>,
 }
@@ -35,6 +38,7 @@ struct Report {
     rows: u64,
     head: Option<Head>,
     flaws: Vec<Flaw>,
+    unverified: BTreeMap<KeyId, u64>,
 }
 
 pub(super) async fn run(
@@ -59,7 +63,13 @@ pub(super) async fn run(
     }
     let is_whole = reports.iter().all(|report| report.flaws.is_empty());
     let values: Vec<Value> = reports.iter().map(Report::value).collect();
-    context.out.say(&json!({ "ok": is_whole, "chains": values }), &text(&reports))?;
+    let unverified = unverified(&reports);
+    let left: Vec<Value> = unverified
+        .iter()
+        .map(|(key, (chains, rows))| json!({ "key": key.as_str(), "chains": chains, "rows": rows }))
+        .collect();
+    let value = json!({ "ok": is_whole, "chains": values, "unverified": left });
+    context.out.say(&value, &text(&reports, &unverified))?;
     if is_whole { Ok(()) } else { Err(CliError::Told) }
 }
 
@@ -85,7 +95,7 @@ async fn walk_all(
         let begin = begins.get(&chain).and_then(|begins| begins.iter().max()).copied().unwrap_or(0);
         let missing = seen.iter().filter(|head| head.number >= begin);
         let flaws = missing.map(|head| Flaw::NotAsSeen(head.number)).collect();
-        reports.push(Report { chain, rows: 0, head: None, flaws });
+        reports.push(Report { chain, rows: 0, head: None, flaws, unverified: BTreeMap::new() });
     }
     Ok(reports)
 }
@@ -123,9 +133,9 @@ async fn walk(
         page.iter().for_each(|row| walk.step(row));
         page = store.audit_chain(chain, last, PAGE).await?;
     }
-    let rows = walk.rows;
+    let (rows, unverified) = (walk.rows, std::mem::take(&mut walk.unverified));
     let (head, flaws) = walk.end();
-    Ok(Report { chain, rows, head, flaws })
+    Ok(Report { chain, rows, head, flaws, unverified })
 }
 
 impl Report {
@@ -139,17 +149,34 @@ impl Report {
             "chain": self.chain.to_string(),
             "rows": self.rows,
             "head": self.head.as_ref().map(ToString::to_string),
+            "unverified": self.unverified.values().sum::<u64>(),
             "flaws": flaws,
         })
     }
 }
 
-fn text(reports: &[Report]) -> String {
+/// In how many chains, and how many rows, could not be checked for want of each key.
+fn unverified(reports: &[Report]) -> BTreeMap<&KeyId, (usize, u64)> {
+    let mut all: BTreeMap<&KeyId, (usize, u64)> = BTreeMap::new();
+    for (key, rows) in reports.iter().flat_map(|report| &report.unverified) {
+        let sum = all.entry(key).or_default();
+        *sum = (sum.0 + 1, sum.1 + rows);
+    }
+    all
+}
+
+fn text(reports: &[Report], unverified: &BTreeMap<&KeyId, (usize, u64)>) -> String {
     let rows: u64 = reports.iter().map(|report| report.rows).sum();
     let mut text = format!("{rows} rows in {} chains", reports.len());
     let flaws: usize = reports.iter().map(|report| report.flaws.len()).sum();
     if flaws == 0 {
-        text.push_str(": whole.");
+        text.push_str(if unverified.is_empty() { ": whole." } else { ": what could be checked is whole." });
+    }
+    for (key, (chains, rows)) in unverified {
+        text.push_str(&format!(
+            "\nNOT CHECKED, for want of the key {key}: {rows} rows in {chains} chains. Whoever can write to the database \
+             can have put them in, changed them or taken some out."
+        ));
     }
     for report in reports {
         for flaw in &report.flaws {

@@ -1,8 +1,9 @@
 //! `consentry connections disconnect`: one connection, or every one that matches (the kill switch, R85).
 //!
-//! Many go in two steps. One statement takes all of them out of use on every replica; then each is removed, with its
-//! signals, and the provider is told from the outbox of whichever server runs, at that provider's pace. What stopped in
-//! between goes on when the command is run again.
+//! Many go in three steps. One statement takes all of them out of use on every replica; then whoever is asked for such a
+//! connection at this moment is asked no more; then each is removed, with its signals, and the provider is told from the
+//! outbox of whichever server runs, at that provider's pace. What stopped in between goes on when the command is run
+//! again.
 
 use std::io::Write;
 
@@ -12,6 +13,7 @@ use super::{
     super::{
         Context,
         audit::subject,
+        database::{Narrowed, heads, is_there},
         output::{CliError, table},
         process::has_terminal,
         serve::refused,
@@ -24,8 +26,8 @@ use crate::{
     config::Settings,
     connection::Connection,
     credential::{Revocation, disconnect},
-    elicitation::{ProviderId, ServerId},
-    server::assemble,
+    keys,
+    server::{Purpose, assemble, barred},
     store::ConnectionFilter,
 };
 
@@ -68,25 +70,52 @@ pub(super) async fn run(context: &Context, settings: Settings, args: Args) -> Re
     if !args.yes && !args.dry_run && !has_terminal() {
         return Err(CliError::Usage("say --yes: there is no terminal to ask".to_owned()));
     }
-    let app = assemble(settings, Clock::system()).await.map_err(refused)?;
+    is_there(&settings)?;
+    let app = assemble(settings, Clock::system(), Purpose::Command).await.map_err(refused)?;
     let done = match &args.id {
-        Some(id) => one(context, &app, id, args.yes).await,
-        None => matching(context, &app, &args).await,
+        Some(id) => one(&app, id, args.yes).await,
+        None => matching(&app, &args).await,
     };
     app.shutdown.cancel();
     app.tasks.close();
     app.tasks.wait().await;
     crate::recorder::finish(&app).await;
+    // Once everything is written, also where it ended half way.
+    let heads = heads(&app.store).await;
     app.store.shut_down().await;
-    done
+    match done {
+        Ok(Said { value, text, whole }) => {
+            context.out.say_recorded(value, &text, &heads)?;
+            if whole { Ok(()) } else { Err(CliError::Told) }
+        }
+        Err(error) => {
+            heads.iter().for_each(|head| progress(&format!("audit head {head}")));
+            Err(error)
+        }
+    }
 }
 
-async fn one(context: &Context, app: &App, id: &str, yes: bool) -> Result<(), CliError> {
+/// What is printed at the end.
+struct Said {
+    value: Value,
+    text: String,
+    /// Whether everything was done.
+    whole: bool,
+}
+
+/// From here on something is sealed for the providers, which the servers have to open.
+async fn enter(app: &App) -> Result<(), CliError> {
+    let entered = keys::enter(&app.store, &app.vault, None, app.clock.now()).await;
+    barred(entered.map_err(CliError::failed)?).map_err(refused)
+}
+
+async fn one(app: &App, id: &str, yes: bool) -> Result<Said, CliError> {
     let found = find(&app.store, id).await?;
     let question = format!("Remove the connection of {:?} to {}?", found.owner.sub, found.provider);
     if !yes && !agreed(&question) {
         return Err(CliError::failed("nothing was removed"));
     }
+    enter(app).await?;
     let removed = disconnect(app, &found.server, found.id, REASON).await.map_err(CliError::failed)?;
     let removed = removed.ok_or_else(|| CliError::failed("it was removed meanwhile"))?;
     let (revocation, text) = match removed.revocation(app).await {
@@ -95,32 +124,39 @@ async fn one(context: &Context, app: &App, id: &str, yes: bool) -> Result<(), Cl
             ("pending", "Removed here. The provider has not confirmed that the access ended.")
         }
         Revocation::Impossible => ("impossible", "Removed here. The provider has no way to be told."),
+        Revocation::Unreadable => {
+            ("unreadable", "Removed here. The provider was not told: the stored credential does not open.")
+        }
+        Revocation::Unconfigured => {
+            ("unconfigured", "Removed here. The provider was not told: the configuration does not have it.")
+        }
         Revocation::Shared => {
             ("shared", "Removed here. The provider was not told: another connection has the same account.")
         }
     };
-    context.out.say(&json!({ "ok": true, "id": id, "revocation": revocation }), text)
+    let value = json!({ "ok": true, "id": id, "revocation": revocation });
+    Ok(Said { value, text: text.to_owned(), whole: true })
 }
 
-async fn matching(context: &Context, app: &App, args: &Args) -> Result<(), CliError> {
-    let wrong = |what: &str| CliError::Usage(format!("no such {what}"));
-    let server =
-        args.server.as_deref().map(str::parse::<ServerId>).transpose().map_err(|_| wrong("server"))?;
-    let provider =
-        args.provider.as_deref().map(str::parse::<ProviderId>).transpose().map_err(|_| wrong("provider"))?;
+async fn matching(app: &App, args: &Args) -> Result<Said, CliError> {
+    let narrowed = Narrowed::by(&app.settings, args.server.as_deref(), args.provider.as_deref())?;
+    let narrowed = narrowed.issuer(&app.settings, args.issuer.as_deref());
     let user = match &args.user {
         Some(user) => Some(subject(&app.settings, user, args.issuer.as_deref())?),
         None => None,
     };
     let filter = ConnectionFilter {
-        server: server.as_ref(),
+        server: narrowed.server.as_ref(),
         issuer: user.as_ref().map(|user| user.issuer.as_str()),
         sub: user.as_ref().map(|user| user.sub.as_str()),
-        provider: provider.as_ref(),
+        provider: narrowed.provider.as_ref(),
         after: None,
     };
     let counts = app.store.count_connections(filter).await.map_err(CliError::failed)?;
     let matched: i64 = counts.iter().map(|(_, _, count)| count).sum();
+    if matched == 0 {
+        narrowed.found_nothing()?;
+    }
     if args.dry_run {
         let by: Vec<Value> = counts
             .iter()
@@ -131,28 +167,50 @@ async fn matching(context: &Context, app: &App, args: &Args) -> Result<(), CliEr
             .map(|(server, provider, count)| [server.clone(), provider.clone(), count.to_string()])
             .collect();
         let text = format!("{}\n\n{matched} would go.", table(["server", "provider", "connections"], &rows));
-        return context.out.say(&json!({ "ok": true, "dry_run": true, "matched": matched, "by": by }), &text);
+        let value = json!({ "ok": true, "dry_run": true, "matched": matched, "by": by });
+        return Ok(Said { value, text, whole: true });
     }
     if !args.yes && !agreed(&format!("Take {matched} connections out of use at once, and remove them?")) {
         return Err(CliError::failed("nothing was changed"));
     }
+    if matched > 0 {
+        enter(app).await?;
+    }
     let taken = app.store.take_out(filter, app.clock.now()).await.map_err(CliError::failed)?;
     progress(&format!("{taken} connections are handed out no more."));
+    let cancelled = cancel(app, filter).await?;
     let Removed { removed, failed } = remove(app, filter).await?;
     let value = json!({
         "ok": failed == 0,
         "matched": matched,
         "taken_out": taken,
+        "cancelled": cancelled,
         "removed": removed,
         "failed": failed,
     });
-    let mut text =
-        format!("{removed} connections removed. Their providers are told by the servers that run.");
+    let mut text = format!(
+        "{removed} connections removed. Their providers are told by the servers that run. {cancelled} open questions \
+         cancelled."
+    );
     if failed > 0 {
         text.push_str(&format!("\n{failed} are out of use but not removed yet: run the command again."));
     }
-    context.out.say(&value, &text)?;
-    if failed == 0 { Ok(()) } else { Err(CliError::Told) }
+    Ok(Said { value, text, whole: failed == 0 })
+}
+
+/// Cancels what users are being asked, also those who have no connection yet: a trip that is under way would bring one.
+async fn cancel(app: &App, filter: ConnectionFilter<'_>) -> Result<u64, CliError> {
+    let (mut cancelled, mut after) = (0, None);
+    loop {
+        let now = app.clock.now();
+        let page = app.store.asked(filter, after, BATCH, now).await.map_err(CliError::failed)?;
+        let Some(last) = page.last() else { return Ok(cancelled) };
+        after = Some(*last);
+        for id in page {
+            let done = app.store.cancel_asked(id, REASON, now).await.map_err(CliError::failed)?;
+            cancelled += u64::from(done);
+        }
+    }
 }
 
 struct Removed {

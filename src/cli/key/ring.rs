@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 
 use super::super::{
     Context,
+    database::{self, heads},
     output::{CliError, table},
 };
 use crate::{
     audit::Sealer,
     clock::{Clock, Millis},
     config::Settings,
-    keys::{self, KeyStatus, Progress, Status},
+    keys::{self, Barred, KeyStatus, Progress, Status},
     random::Random,
-    store::{KeyCount, Resealing, Store},
+    store::{KeyCount, Resealing, Store, StoreError},
     vault::{KeyId, Vault},
 };
 
@@ -30,13 +31,7 @@ struct Opened {
 async fn open(mut settings: Settings) -> Result<Opened, CliError> {
     let vault = Vault::new(std::mem::take(&mut settings.keys), Random)
         .map_err(|error| CliError::Usage(error.to_string()))?;
-    let database = &settings.database;
-    let store = Store::open(&database.url, database.connections).await.map_err(CliError::failed)?;
-    if !store.is_migrated().await.unwrap_or(false) {
-        return Err(CliError::failed(
-            "the database's schema is behind this program; run `consentry migrate`",
-        ));
-    }
+    let store = database::open(&settings).await?;
     let store = store.recorded(Sealer::new(vault.clone(), settings.audit_names_subjects));
     Ok(Opened { store, vault, clock: Clock::system() })
 }
@@ -50,10 +45,11 @@ pub(super) async fn rotate(context: &Context, pace: u32) -> Result<(), CliError>
 
 async fn rotate_with(context: &Context, opened: &Opened, pace: u32) -> Result<(), CliError> {
     let Opened { store, vault, clock } = opened;
-    keys::enter(store, vault, None, clock.now())
-        .await
-        .map_err(CliError::failed)?
-        .map_err(|barred| CliError::Usage(barred.to_string()))?;
+    may(keys::fits(store, vault, false, clock.now()).await)?;
+    // From then on every process needs the first key; where nothing is to be sealed, none does.
+    if !keys::left(store, vault).await.map_err(CliError::failed)?.is_empty() {
+        may(keys::enter(store, vault, None, clock.now()).await)?;
+    }
     let mut told = Millis(i64::MIN);
     let mut report = |progress: Progress| {
         let now = clock.now();
@@ -82,8 +78,12 @@ async fn rotate_with(context: &Context, opened: &Opened, pace: u32) -> Result<()
              which."
         ));
     }
-    context.out.say(&value, &text)?;
+    context.out.say_recorded(value, &text, &heads(store).await)?;
     if left == 0 { Ok(()) } else { Err(CliError::Told) }
+}
+
+fn may(fits: Result<Result<(), Barred>, StoreError>) -> Result<(), CliError> {
+    fits.map_err(CliError::failed)?.map_err(|barred| CliError::Usage(barred.to_string()))
 }
 
 fn count(count: &KeyCount) -> Value {
@@ -115,16 +115,18 @@ pub(super) async fn status(context: &Context) -> Result<(), CliError> {
 pub(super) async fn retire(context: &Context, id: &KeyId) -> Result<(), CliError> {
     let opened = open(context.settings()?).await?;
     let retired = keys::retire(&opened.store, &opened.vault, id, opened.clock.now()).await;
+    let heads = heads(&opened.store).await;
     opened.store.shut_down().await;
     if let Err(hindrance) = retired.map_err(CliError::failed)? {
         return Err(CliError::failed(format!("{id} is not retired: {hindrance}")));
     }
-    context.out.say(
-        &json!({ "ok": true, "id": id.as_str() }),
+    context.out.say_recorded(
+        json!({ "ok": true, "id": id.as_str() }),
         &format!(
             "{id} is retired: it can be taken out of the configuration. What it has sealed elsewhere, in cookies and in \
              backups, does not open without it; keep a copy as long as you keep those."
         ),
+        &heads,
     )
 }
 

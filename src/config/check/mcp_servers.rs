@@ -1,6 +1,6 @@
 //! `[[mcp_servers]]`: who may call the API, and for what.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
@@ -130,12 +130,12 @@ impl Checker<'_> {
         let url = self.endpoint(&format!("{at}.url"), &raw.url);
         let key = format!("{at}.secret");
         let secret = raw.secret.read(&key, self.environment, self.loopback, self.findings)?;
-        self.demand(is_webhook_secret(&secret), &key, "must be whsec_ and base64 of 24 to 64 bytes");
+        self.demand(is_webhook_secret(&secret), &key, WEBHOOK_SECRET);
         self.only_use(&key, &secret);
         let former = format!("{at}.former_secret");
         let former_secret = raw.former_secret.as_ref().and_then(|source| {
             let secret = source.read(&former, self.environment, self.loopback, self.findings)?;
-            self.demand(is_webhook_secret(&secret), &former, "must be whsec_ and base64 of 24 to 64 bytes");
+            self.demand(is_webhook_secret(&secret), &former, WEBHOOK_SECRET);
             self.only_use(&former, &secret);
             Some(secret)
         });
@@ -143,8 +143,15 @@ impl Checker<'_> {
     }
 }
 
-/// Standard Webhooks, "Signature scheme" (R113).
+const WEBHOOK_SECRET: &str = "must be whsec_ and base64 of 24 to 64 random bytes";
+/// 24 random bytes have more different ones than this, but for a chance of one in 10^15.
+const WEBHOOK_SECRET_DISTINCT_MIN: usize = 12;
+
+/// Standard Webhooks, "Signature scheme" (R113). What is typed, repeated or empty proves nothing to the receiver.
 fn is_webhook_secret(secret: &Secret) -> bool {
     let bytes = secret.expose().strip_prefix("whsec_").and_then(|text| BASE64_STANDARD.decode(text).ok());
-    bytes.is_some_and(|bytes| (24..=64).contains(&bytes.len()))
+    bytes.is_some_and(|bytes| {
+        let distinct: BTreeSet<u8> = bytes.iter().copied().collect();
+        (24..=64).contains(&bytes.len()) && distinct.len() >= WEBHOOK_SECRET_DISTINCT_MIN
+    })
 }

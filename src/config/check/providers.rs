@@ -9,7 +9,7 @@ use super::Checker;
 use crate::{
     config::{ErrorClass, OwnRevocation, Probe, Provider, raw},
     elicitation::ProviderId,
-    provider::CORE_PARAMETERS,
+    provider::{CORE_PARAMETERS, means_later},
     scope::Scopes,
 };
 
@@ -182,12 +182,18 @@ impl Checker<'_> {
             format!("{at}.concurrent_requests"),
             "must be 1 to 1000",
         );
-        for code in provider.error_classes.keys() {
+        for (code, class) in &provider.error_classes {
             let plain = (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic());
             self.demand(
                 plain,
                 format!("{at}.error_classes"),
                 "holds a code that is not 1 to 64 plain characters",
+            );
+            let temporary = means_later(code) && *class == ErrorClass::Terminal;
+            self.demand(
+                !temporary,
+                format!("{at}.error_classes"),
+                "makes a code terminal that means \"later\": an outage would end every user's connection",
             );
         }
     }

@@ -270,7 +270,9 @@ impl Machine {
     }
 
     fn fenced(&mut self, lease: Lease, seen: Option<Seen>) -> Action {
-        let Some(seen) = seen else {
+        // Nobody has these tokens, and nobody will: whoever advances the generation has others of the same grant.
+        let orphaned = seen.is_none_or(|seen| seen.ended && seen.generation == lease.generation);
+        let Some(seen) = seen.filter(|_| !orphaned) else {
             self.state = State::GivingBack(0);
             return Action::GiveBack;
         };

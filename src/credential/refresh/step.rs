@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::verdict::{ACCOUNT_MISMATCH, CONSENT_EXPIRED, REFRESH_EXPIRED, REFUSED, ROTATION_LOST};
+use super::verdict::{
+    ACCOUNT_MISMATCH, CONSENT_EXPIRED, REFRESH_EXPIRED, REFUSED, ROTATION_LOST, UNAUTHORIZED,
+};
 use crate::{
     clock::Millis,
     connection::Status,
@@ -26,13 +28,15 @@ pub struct Seen {
     pub generation: i64,
     /// Whether it can be refreshed at all.
     pub refreshable: bool,
+    /// Whether it has ended: then nobody makes a newer generation but the person.
+    pub ended: bool,
     /// The latest fence.
     pub lease_token: i64,
     /// Whether somebody has the lease.
     pub leased: bool,
     /// Not before then is the next one tried.
     pub next_attempt_at: Option<Millis>,
-    /// Why its time is over, if it is.
+    /// Why it is over, if it is.
     pub over: Option<&'static str>,
 }
 
@@ -41,14 +45,19 @@ impl Seen {
     pub fn of(watched: &Watched, now: Millis) -> Self {
         let connection = &watched.connection;
         let passed = |at: Option<Millis>| at.is_some_and(|at| at <= now);
+        let refused_again =
+            [connection.refused_generation, connection.mended_generation] == [Some(connection.generation); 2];
         let over = if passed(connection.consent_expires_at) {
             Some(CONSENT_EXPIRED)
+        } else if refused_again {
+            Some(UNAUTHORIZED)
         } else {
             passed(connection.refresh_expires_at).then_some(REFRESH_EXPIRED)
         };
         Self {
             generation: connection.generation,
             refreshable: connection.status == Status::Active && connection.can_refresh,
+            ended: connection.status != Status::Active,
             lease_token: watched.lease_token,
             leased: watched.lease_left.is_some(),
             next_attempt_at: connection.next_attempt_at,
@@ -115,16 +124,16 @@ pub enum Action {
     Send(Lease),
     /// Store under the fence.
     Write(Lease, Write),
-    /// End the connection; its time is over.
+    /// End the connection; it is over.
     Expire {
         /// At this generation.
         generation: i64,
-        /// Which time.
+        /// Why.
         reason: &'static str,
     },
     /// Wait.
     Pause(Pause),
-    /// Have the new tokens revoked: the connection is gone.
+    /// Have the new tokens revoked: the connection is gone, or has ended.
     GiveBack,
     /// That was all.
     Done(Finish),
@@ -173,7 +182,7 @@ pub enum Finish {
     Moved,
     /// Fenced off by another's refresh or a new consent: the tokens were dropped.
     Fenced,
-    /// The connection was removed meanwhile: the tokens are given back.
+    /// The connection was removed or has ended meanwhile: the tokens are given back.
     GaveBack,
     /// It ended.
     Ended(&'static str),
@@ -200,7 +209,7 @@ pub enum Finish {
 
 impl Finish {
     /// Every word that [`Finish::code`] has.
-    pub const CODES: [&'static str; 16] = [
+    pub const CODES: [&'static str; 17] = [
         "renewed",
         "moved",
         "fenced",
@@ -210,6 +219,7 @@ impl Finish {
         ACCOUNT_MISMATCH,
         REFRESH_EXPIRED,
         CONSENT_EXPIRED,
+        UNAUTHORIZED,
         "failed",
         "later",
         "paused",

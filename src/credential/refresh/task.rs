@@ -255,7 +255,7 @@ impl Hands<'_> {
         }
     }
 
-    /// The connection is gone, and with it the person's wish.
+    /// The connection is gone, or has ended, and with it the person's wish.
     async fn give_back(&mut self) -> Event {
         let Some(Held { connection, tokens: Some(tokens), .. }) = &self.held else { return Event::GivenBack };
         let provider = self.app.providers.get(&connection.provider);

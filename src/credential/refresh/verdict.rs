@@ -22,6 +22,9 @@ pub const REFRESH_EXPIRED: &str = "refresh_expired";
 /// The time for which the person consented is over.
 pub const CONSENT_EXPIRED: &str = "consent_expired";
 
+/// The token was refused again after it was made anew, or could not be made anew.
+pub const UNAUTHORIZED: &str = "unauthorized";
+
 /// The first back-off, and what every later one grows from.
 const BASE: Duration = Duration::from_secs(1);
 /// After an answer that no token endpoint should give.

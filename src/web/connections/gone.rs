@@ -61,6 +61,8 @@ enum Told {
     Pending,
     Impossible,
     Shared,
+    Unreadable,
+    Unconfigured,
 }
 
 impl One {
@@ -76,6 +78,8 @@ impl One {
                 credential::Revocation::Pending => Told::Pending,
                 credential::Revocation::Impossible => Told::Impossible,
                 credential::Revocation::Shared => Told::Shared,
+                credential::Revocation::Unreadable => Told::Unreadable,
+                credential::Revocation::Unconfigured => Told::Unconfigured,
             },
         }
     }
@@ -159,6 +163,8 @@ impl Here {
                 (Some("impossible"), _) | (None, Told::Impossible) => Revocation::Impossible,
                 (Some("shared"), _) | (None, Told::Shared) => Revocation::Shared,
                 (Some("dead"), _) => Revocation::GivenUp,
+                (None, Told::Unreadable) => Revocation::Unreadable,
+                (None, Told::Unconfigured) => Revocation::Unconfigured,
                 (_, _) => Revocation::Pending,
             },
             settings: provider.and_then(|known| known.manage_url.clone()).and_then(Away::new),

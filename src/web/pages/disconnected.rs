@@ -42,6 +42,10 @@ pub enum Revocation {
     Shared,
     /// Not confirmed, and not tried any more.
     GivenUp,
+    /// Not told, because what was kept here could not be read.
+    Unreadable,
+    /// Not told, because it is not set up here any more.
+    Unconfigured,
 }
 
 impl Gone {
@@ -53,6 +57,8 @@ impl Gone {
             Revocation::Impossible => text::disconnected_impossible(provider),
             Revocation::Shared => text::disconnected_shared(provider),
             Revocation::GivenUp => text::disconnected_given_up(provider),
+            Revocation::Unreadable => text::disconnected_unreadable(provider),
+            Revocation::Unconfigured => text::disconnected_unconfigured(provider),
         }
     }
 

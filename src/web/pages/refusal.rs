@@ -182,6 +182,8 @@ pub struct ProviderMisconfigured {
     pub frame: Frame,
     /// Which; `None` where nobody is proven.
     pub provider: Option<Label>,
+    /// Whether the link has ended with it, so that mending is not enough.
+    pub ended: bool,
 }
 
 refusal!(
@@ -191,7 +193,14 @@ refusal!(
         .provider
         .as_ref()
         .map_or_else(text::misconfigured_heading_nameless, text::misconfigured_heading),
-    vec![text::misconfigured_what(), text::misconfigured_do(&page.frame.operator)],
+    vec![
+        text::misconfigured_what(),
+        if page.ended {
+            text::misconfigured_ended(&page.frame.operator)
+        } else {
+            text::misconfigured_do(&page.frame.operator)
+        }
+    ],
     Vec::new()
 );
 

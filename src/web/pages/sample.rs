@@ -435,11 +435,15 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ),
         (
             "provider-misconfigured",
-            Box::new(ProviderMisconfigured { frame: names.frame(), provider: provider() }),
+            Box::new(ProviderMisconfigured { frame: names.frame(), provider: provider(), ended: false }),
+        ),
+        (
+            "provider-misconfigured-ended",
+            Box::new(ProviderMisconfigured { frame: names.frame(), provider: provider(), ended: true }),
         ),
         (
             "provider-misconfigured-nameless",
-            Box::new(ProviderMisconfigured { frame: names.nobody(), provider: None }),
+            Box::new(ProviderMisconfigured { frame: names.nobody(), provider: None, ended: false }),
         ),
         ("too-many-requests", Box::new(TooManyRequests { frame: names.nobody(), retry_after: 90 })),
         ("unavailable", Box::new(Unavailable { frame: names.nobody() })),

@@ -77,6 +77,8 @@ sentences! { CONNECTIONS:
     disconnected_pending(provider) = "{provider} has not confirmed it yet. We keep telling it.";
     disconnected_impossible(provider) = "{provider} gives us no way to end the access there. You can do it in the settings of your {provider} account.";
     disconnected_given_up(provider) = "{provider} did not confirm it, although we told it many times. You can end the access in the settings of your {provider} account.";
+    disconnected_unreadable(provider) = "{provider} was not told, because the access that was kept here could not be read any more. You can end it in the settings of your {provider} account.";
+    disconnected_unconfigured(provider) = "{provider} was not told, because it is not set up here any more. You can end the access in the settings of your {provider} account.";
     disconnected_shared(provider) = "Another connection uses the same {provider} account, so the access at {provider} itself stays until that one is disconnected too.";
     disconnected_settings(provider) = "Settings at {provider}";
     disconnected_check() = "Check again";

@@ -40,6 +40,7 @@ sentences! { REFUSAL:
     misconfigured_heading_nameless() = "This is not set up correctly here";
     misconfigured_what() = "Nothing was connected. It is not your mistake, and you cannot mend it.";
     misconfigured_do(operator) = "Tell the people who run {operator}, and give them the reference below. The link will work when they have mended it.";
+    misconfigured_ended(operator) = "Tell the people who run {operator}, and give them the reference below. This link has ended: when they have mended it, go back to where you asked for this, and ask again.";
 
     too_many_heading() = "Too many tries";
     too_many_what() = "Nothing is lost, and nothing was changed.";

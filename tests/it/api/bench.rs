@@ -282,7 +282,7 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 4], clock: &Clock, 
         outbound,
         refreshes: consentry::credential::Refreshes::default(),
         metrics: Metrics::new(),
-        recorder: consentry::recorder::Recorder::default(),
+        recorder: consentry::recorder::Recorder::new(Metrics::new()),
         tasks: tokio_util::task::TaskTracker::new(),
         shutdown: tokio_util::sync::CancellationToken::new(),
     })

@@ -15,6 +15,7 @@ use crate::{
 on_both_engines! {
     r40_to_r47_what_cannot_be_parsed_is_answered_with_the_headers_too,
     r40_to_r47_every_answer_carries_the_headers,
+    r118_a_head_that_is_too_big_for_http2_is_answered_with_the_headers_too,
     r48_what_a_request_says_of_its_host_is_not_believed,
 }
 
@@ -213,6 +214,42 @@ async fn r40_to_r47_what_cannot_be_parsed_is_answered_with_the_headers_too(db: D
     let internal: Url = world.internal_url.parse().unwrap();
     let head = sent(("127.0.0.1", internal.port().unwrap()), "GET / HTTP/1.1\r\nhost : x\r\n\r\n").await;
     assert!(head.starts_with("http/1.1 400 ") && head.contains("\r\ncache-control: no-store"), "{head}");
+}
+
+/// The limits of HTTP/1.1's heads, for a protocol that reads them in another way.
+async fn r118_a_head_that_is_too_big_for_http2_is_answered_with_the_headers_too(db: Database) {
+    let world = World::start(db).await;
+    #[expect(clippy::disallowed_methods, reason = "a browser calls Consentry; its own client is for others")]
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .http2_prior_knowledge()
+        .resolve("localhost", ([127, 0, 0, 1], 0).into())
+        .build()
+        .unwrap();
+    let url = format!("{}/livez", world.public_url);
+    let asked = |headers: usize, bytes: usize| {
+        let mut request = client.get(&url);
+        for number in 0..headers {
+            request = request.header(format!("x-{number}"), "a".repeat(bytes));
+        }
+        async { request.send().await.unwrap() }
+    };
+    assert_eq!(asked(1, 20_000).await.status(), 200);
+    for (headers, bytes) in [(1, 33_000), (120, 10)] {
+        let answer = asked(headers, bytes).await;
+        assert_eq!(
+            (answer.status(), answer.version()),
+            (reqwest::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reqwest::Version::HTTP_2)
+        );
+        for (name, value) in [
+            ("x-frame-options", "DENY"),
+            ("x-content-type-options", "nosniff"),
+            ("cache-control", "no-store"),
+            ("referrer-policy", "no-referrer"),
+        ] {
+            assert_eq!(answer.headers()[name], value, "{name}");
+        }
+    }
 }
 
 /// What a listener answers to these bytes, in lower case.

@@ -18,6 +18,7 @@ on_both_engines! {
     another_account_is_asked_about,
     what_the_third_party_says_is_told_in_our_words,
     what_its_token_endpoint_says_is_told_in_our_words,
+    a_link_that_has_ended_is_not_said_to_work_again,
 }
 
 /// A cleaned browser brings an answer back: it is parked.
@@ -196,4 +197,21 @@ async fn what_its_token_endpoint_says_is_told_in_our_words(db: Database) {
     alice.opens(&link.url).await.is("ready");
     alice.connects("octocat").await.is("connected");
     assert_eq!(world.api("files").told().await.len(), 2);
+}
+
+/// Whether the link will work again is known, and said: where our client is refused it has ended.
+async fn a_link_that_has_ended_is_not_said_to_work_again(db: Database) {
+    let world = World::start(db).await;
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut alice = ready(&world, "alice", &link).await;
+    for (answer, state, says) in [
+        (Answer::redirect("http://127.0.0.4/token"), "pending", "The link will work"),
+        (Answer::error(401, "invalid_client"), "failed", "This link has ended"),
+    ] {
+        world.files.next_token_answer(answer);
+        alice.opens(&link.url).await.is("ready");
+        let shown = alice.connects("octocat").await.is("provider-misconfigured");
+        assert!(shown.text().contains(says), "{state}: {}", shown.text());
+        assert_eq!(world.api("files").elicitation(&link.id).await["state"], state);
+    }
 }

@@ -114,7 +114,7 @@ impl Twice {
     async fn step(&mut self, chance: &mut Chance) {
         let (store, without) = (self.db.store.clone(), Without::default());
         let lease = self.a_lease(chance);
-        match (chance.below(12), lease) {
+        match (chance.below(13), lease) {
             (0..=3, _) => self.take(chance).await,
             (4, Some((_, owner))) => {
                 let released =
@@ -141,6 +141,12 @@ impl Twice {
             }
             (9, _) => self.report(chance).await,
             (10, _) if chance.happens(400) => self.reconnect(chance).await,
+            (11, _) if chance.happens(300) => {
+                let generation = self.row.generation - i64::from(chance.happens(100));
+                let ended = store.end_by_clock(self.row.id, generation, "consent_expired", after(9)).await;
+                let expected = self.row.expire(generation, "consent_expired", self.clock, without);
+                assert_eq!(ended.unwrap().is_some(), expected);
+            }
             _ => self.passes(chance.between(1, 60_000)).await,
         }
     }
@@ -150,7 +156,7 @@ impl Twice {
         let reported =
             self.db.store.report_refused(&files(), self.row.id, generation, "unauthorized", after(9)).await;
         let told = self.row.told;
-        let again = self.row.report(generation, "unauthorized");
+        let again = self.row.report(generation, "unauthorized", self.clock, Without::default());
         match reported.unwrap() {
             Reported::Refused(_) => assert!(again),
             Reported::Ended(_) => assert_eq!(self.row.told, told + 1),

@@ -22,6 +22,8 @@ contract! {
     a_row_that_is_changed_taken_out_moved_or_put_in_is_told,
     an_end_that_was_cut_off_is_told_by_a_head_that_was_seen,
     a_chain_is_purged_from_its_beginning_alone,
+    a_long_chain_is_purged_in_batches,
+    every_chain_is_found_and_counted_by_its_ends,
     r117_a_row_holds_no_token_and_no_label,
     a_last_use_moves_forward_and_ends_with_its_connection,
 }
@@ -295,8 +297,8 @@ async fn a_chain_is_purged_from_its_beginning_alone(db: Database) {
     db.store.audit(at.map(happened).to_vec()).await.unwrap();
     let chain = db.store.audit_chains().await.unwrap()[0];
     let now = after(1_000);
-    assert_eq!(db.store.purge_audit(NOW, now).await.unwrap(), 0);
-    assert_eq!(db.store.purge_audit(after(60), now).await.unwrap(), 1);
+    assert_eq!(db.store.purge_audit(NOW, now, 9).await.unwrap(), 0);
+    assert_eq!(db.store.purge_audit(after(60), now, 9).await.unwrap(), 1);
     let purged = rows(&db).await.pop().unwrap();
     assert_eq!((purged.kind.as_str(), purged.detail), ("purged", Some(format!("{chain}:2"))));
     assert_eq!(rows(&db).await.len(), 3 + 1);
@@ -306,8 +308,48 @@ async fn a_chain_is_purged_from_its_beginning_alone(db: Database) {
         walk.step(&row);
     }
     assert_eq!(walk.end().1, []);
-    assert_eq!(db.store.purge_audit(Millis(i64::MAX), now).await.unwrap(), 4);
+    assert_eq!(db.store.purge_audit(Millis(i64::MAX), now, 9).await.unwrap(), 4);
     assert!(rows(&db).await.iter().all(|row| row.kind == "purged"));
+}
+
+/// Each batch is a cut of its own that is told, so that a chain is whole after any of them.
+async fn a_long_chain_is_purged_in_batches(db: Database) {
+    let db = afresh(db).await;
+    db.store.audit((0..7).map(happened).collect()).await.unwrap();
+    let chain = db.store.audit_chains().await.unwrap()[0];
+    for (gone, begins) in [(3, 4), (2, 6), (0, 6)] {
+        assert_eq!(db.store.purge_audit(after(5), after(1_000), 3).await.unwrap(), gone);
+        assert_eq!(db.store.audit_chain(chain, 0, 1).await.unwrap()[0].number, begins);
+    }
+    let told = rows(&db).await.into_iter().filter(|row| row.kind == "purged");
+    let mut told: Vec<i64> = told.map(|row| row.times).collect();
+    told.sort_unstable();
+    assert_eq!(told, [2, 3]);
+}
+
+/// More chains than one look takes, and each counted by its ends alone.
+async fn every_chain_is_found_and_counted_by_its_ends(db: Database) {
+    let mut raw = Raw::connect(&db).await;
+    let tag = raw.bytes(&[&[1, 4][..], b"test", &[0; 32]].concat());
+    let none = raw.bytes(&[]);
+    for number in 1..=3 {
+        let id = match db.engine {
+            Engine::Sqlite => "CAST(printf('%016d', i) AS BLOB)",
+            Engine::Postgres => "CAST(lpad(CAST(i AS TEXT), 32, '0') AS UUID)",
+        };
+        raw.run(&format!(
+            "INSERT INTO audit (chain, number, at_ms, kind, actor, result, times, previous, tag) \
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1100) \
+             SELECT {id}, {number}, 0, 'connected', 'person', 'done', 1, {none}, {tag} FROM n"
+        ))
+        .await;
+    }
+    let chains = db.store.audit_chains().await.unwrap();
+    assert_eq!((chains.len(), chains.is_sorted()), (1_100, true));
+    let counts = db.store.count_keys().await.unwrap();
+    let tagged: Vec<_> = counts.iter().filter(|one| !one.is_sealed()).collect();
+    assert_eq!(tagged.len(), 1);
+    assert_eq!((tagged[0].key.as_ref().unwrap().as_str(), tagged[0].rows), ("test", 3_300));
 }
 
 async fn r117_a_row_holds_no_token_and_no_label(db: Database) {
@@ -338,6 +380,8 @@ async fn a_last_use_moves_forward_and_ends_with_its_connection(db: Database) {
     let listed = db.store.last_uses(ConnectionFilter::default(), 9).await.unwrap();
     assert_eq!(listed.into_iter().collect::<Vec<_>>(), [(id, after(120))]);
     db.store.disconnect(&files(), id, "disconnected_by_user", |_| None, NOW).await.unwrap().unwrap();
-    db.store.purge_uses().await.unwrap();
+    let end = db.store.purge_uses(None, 1).await.unwrap();
+    assert_eq!(end, Some(id), "one row in a span of one");
+    assert_eq!(db.store.purge_uses(end, 1).await.unwrap(), None);
     assert_eq!(db.store.last_use(id).await.unwrap(), None);
 }

@@ -164,9 +164,9 @@ async fn r10_a_code_ends_with_its_minutes_and_its_elicitation(db: Database) {
     assert!(db.store.has_proven_browser(asked.id, after(400)).await.unwrap());
     assert!(!db.store.has_proven_browser(asked.id, end).await.unwrap());
     // The sweeper takes what is over, and nothing else.
-    db.store.purge_codes(end.minus(Duration::from_millis(1))).await.unwrap();
+    db.store.purge_codes(end.minus(Duration::from_millis(1)), 9).await.unwrap();
     assert!(is_proven(&db, &asked, "hers", after(400)).await);
-    db.store.purge_codes(end).await.unwrap();
+    db.store.purge_codes(end, 9).await.unwrap();
     assert!(!is_proven(&db, &asked, "hers", after(400)).await);
 }
 

@@ -248,7 +248,7 @@ async fn two_people_may_share_an_account(db: Database) {
     connect(&db, NewElicitation { provider: gitlab, ..asked() }, "octocat").await;
     assert!(db.store.disconnect(&mine.server, mine.id, "x", |_| None, NOW).await.unwrap().is_some());
     let in_use = async |account: &Account, owner| {
-        db.store.account_in_use(&mine.provider, account.id.as_deref(), &owner).await.unwrap()
+        db.store.account_in_use(&mine.provider, account.id.as_deref(), &owner, None).await.unwrap()
     };
     assert!(!in_use(&mine.account, alice()).await, "another account, and another provider's");
     assert!(!in_use(&Account::default(), alice()).await);

@@ -22,6 +22,10 @@ use crate::{
 
 contract! {
     r101_r102_a_key_comes_and_goes,
+    r101_two_that_start_at_once_do_not_both_take_another_key,
+    r101_whoever_only_looks_takes_up_no_key,
+    r101_a_long_table_is_sealed_anew_and_counted_in_spans,
+    a_key_that_comes_back_during_the_count_is_not_retired,
     r101_a_process_does_not_seal_what_another_cannot_open,
     f30_a_rotation_that_died_goes_on,
     r102_what_does_not_open_is_left_and_told,
@@ -83,9 +87,17 @@ async fn r101_a_process_does_not_seal_what_another_cannot_open(db: Database) {
     let too_early = keys::enter(store, &both, Some(second), clock.now()).await.unwrap();
     match db.engine {
         Engine::Postgres => assert_eq!(too_early, Err(Barred::NotEverywhere("new".parse().unwrap()))),
-        // There is one process; what another left behind is dead.
-        Engine::Sqlite => assert_eq!(too_early, Ok(())),
+        // There is one server; what another left behind is dead.
+        Engine::Sqlite => {
+            assert_eq!(too_early, Ok(()));
+            keys::enter(store, &keys.ring(&["old", "new"]), Some(first), clock.now()).await.unwrap().unwrap();
+        }
     }
+    // A command works beside whatever serves.
+    let third = Keys::new(&["third"]).with("old", &keys.text("old")).with("new", &keys.text("new"));
+    let third = third.ring(&["third", "new", "old"]);
+    let beside = keys::enter(store, &third, None, clock.now()).await.unwrap();
+    assert_eq!(beside, Err(Barred::NotEverywhere("third".parse().unwrap())));
     // Behind the first on every one, then in front, one after the other.
     assert_eq!(
         keys::enter(store, &keys.ring(&["old", "new"]), Some(second), clock.now()).await.unwrap(),
@@ -105,6 +117,117 @@ async fn r101_a_process_does_not_seal_what_another_cannot_open(db: Database) {
     assert_eq!(keys::retire(store, &both, &old_id, clock.now()).await.unwrap(), Ok(()));
     keys::beat(store, &keys.ring(&["old", "new"]), second, clock.now()).await.unwrap();
     assert_eq!(keys::retire(store, &both, &old_id, clock.now()).await.unwrap(), Err(Hindrance::Replicas(1)));
+}
+
+/// R101: on an empty database there is no row of a key to wait for, and still the second waits for the first.
+async fn r101_two_that_start_at_once_do_not_both_take_another_key(db: Database) {
+    let keys = Keys::new(&["one", "two"]);
+    let now = Clock::manual().now();
+    for _ in 0..10 {
+        super::raw::empty(&db).await;
+        let starting = ["one", "two"].map(|name| {
+            let (store, ring) = (db.store.clone(), keys.ring(&[name]));
+            tokio::spawn(async move { keys::enter(&store, &ring, Some(Uuid::from_u128(1)), now).await })
+        });
+        let mut entered = 0;
+        for one in starting {
+            entered += usize::from(one.await.unwrap().unwrap().is_ok());
+        }
+        assert_eq!(entered, 1, "each could not open what the other seals");
+    }
+}
+
+/// R101: from the moment that a key is noted, nothing starts without it.
+async fn r101_whoever_only_looks_takes_up_no_key(db: Database) {
+    let keys = Keys::new(&["old", "new"]);
+    let (clock, store) = (Clock::manual(), &db.store);
+    let (old, both) = (keys.ring(&["old"]), keys.ring(&["new", "old"]));
+    assert_eq!(keys::fits(store, &old, true, clock.now()).await.unwrap(), Ok(()));
+    assert!(store.sealing_keys().await.unwrap().is_empty());
+    keys::enter(store, &old, Some(Uuid::from_u128(1)), clock.now()).await.unwrap().unwrap();
+    let beside = keys::fits(store, &both, false, clock.now()).await.unwrap();
+    assert_eq!(beside, Err(Barred::NotEverywhere("new".parse().unwrap())));
+    store.leave(Uuid::from_u128(1)).await.unwrap();
+    assert_eq!(keys::fits(store, &both, false, clock.now()).await.unwrap(), Ok(()));
+    let new = keys::fits(store, &keys.ring(&["new"]), true, clock.now()).await.unwrap();
+    assert_eq!(new, Err(Barred::Missing("old".to_owned())));
+    let noted: Vec<String> = store.sealing_keys().await.unwrap().into_iter().map(|key| key.id).collect();
+    assert_eq!(noted, ["old"]);
+}
+
+/// More rows than one statement looks at, of which the last alone is sealed with an old key.
+async fn r101_a_long_table_is_sealed_anew_and_counted_in_spans(db: Database) {
+    const MANY: i64 = 10_500;
+    let keys = Keys::new(&["old", "new"]);
+    let (clock, store) = (Clock::manual(), &db.store);
+    let (old, both) = (keys.ring(&["old"]), keys.ring(&["new", "old"]));
+    let alice = Subject::new("https://id.example", "alice").unwrap();
+    let mine = seed::connect(store, &old, ("files", "acme"), &alice, clock.now()).await.unwrap();
+    let mut raw = Raw::connect(&db).await;
+    // Of the form of a value of the new key; none of them is opened.
+    let value = raw.bytes(&[&[1, 3][..], b"new", &[0; 40]].concat());
+    let id = match db.engine {
+        Engine::Sqlite => "randomblob(16)",
+        Engine::Postgres => "gen_random_uuid()",
+    };
+    raw.run(&format!(
+        "INSERT INTO connections (id, server, issuer, sub, provider, granted, asked, status, generation, grant_number, \
+         access, created_at_ms, updated_at_ms) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
+         WHERE i < {MANY}) SELECT {id}, 'files', 'https://id.example', 'user-' || i, 'github', 'repo', 'repo', 'active', \
+         1, 1, {value}, 0, 0 FROM n"
+    ))
+    .await;
+    // The last of all, whatever the others' ids are.
+    let (first, last) = (raw.uuid(mine.id.0), raw.uuid(Uuid::max()));
+    raw.run(&format!("UPDATE connections SET id = {last} WHERE id = {first}")).await;
+    let counted = async |key: &Vault| {
+        let counts = store.count_keys().await.unwrap().into_iter();
+        let of = counts.filter(|one| one.key.as_ref() == Some(key.current_key()) && one.is_sealed());
+        of.filter(|one| one.cell == "connections.access").map(|one| one.rows).sum::<i64>()
+    };
+    assert_eq!((counted(&both).await, counted(&old).await), (MANY, 1));
+    let page = store.to_reseal("connections", both.current_key(), None, 100).await.unwrap();
+    assert_eq!(page.rows.len(), 0);
+    let page = store.to_reseal("connections", both.current_key(), page.through, 100).await.unwrap();
+    assert_eq!((page.rows.len(), page.rows[0].id, page.through), (1, Uuid::max(), None));
+    // Sealed for another id, so that it does not open: it is looked at, told, and left.
+    assert_eq!(rotate(store, &both, &clock).await.left.len(), 2);
+}
+
+/// What is counted before the turn is counted again when somebody took it meanwhile.
+async fn a_key_that_comes_back_during_the_count_is_not_retired(db: Database) {
+    let keys = Keys::new(&["old", "new"]);
+    let (clock, store) = (Clock::manual(), &db.store);
+    let both = keys.ring(&["new", "old"]);
+    keys::enter(store, &keys.ring(&["old"]), None, clock.now()).await.unwrap().unwrap();
+    keys::enter(store, &both, None, clock.now()).await.unwrap().unwrap();
+    let old = "old".parse().unwrap();
+    let mut refused = 0;
+    for polls in 0..40 {
+        // A retirement that has come so far when another process begins to serve with the key in front.
+        let mut retiring = Box::pin(keys::retire(store, &both, &old, clock.now()));
+        let mut retired = None;
+        for _ in 0..polls {
+            if let std::task::Poll::Ready(done) = futures_util::poll!(retiring.as_mut()) {
+                retired = Some(done);
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        let (serving, front) = (Uuid::from_u128(polls), keys.ring(&["old", "new"]));
+        let entering = keys::enter(store, &front, Some(serving), clock.now());
+        let (entered, retired) = match retired {
+            Some(retired) => (entering.await, retired),
+            None => tokio::join!(entering, retiring),
+        };
+        let (entered, retired) = (entered.unwrap(), retired.unwrap());
+        assert_ne!(entered.is_ok(), retired.is_ok(), "either it is retired, or it seals");
+        refused += usize::from(retired.is_err());
+        super::raw::empty(&db).await;
+        keys::enter(store, &keys.ring(&["old"]), None, clock.now()).await.unwrap().unwrap();
+        keys::enter(store, &both, None, clock.now()).await.unwrap().unwrap();
+    }
+    assert!((1..40).contains(&refused), "{refused}");
 }
 
 /// F30: dropped after any number of steps, as by kill -9, it goes on where it was, and everything opens meanwhile.
@@ -145,7 +268,7 @@ async fn r102_what_does_not_open_is_left_and_told(db: Database) {
     let bad = seed::connect(store, &old, ("files", "acme"), &owner("bad"), clock.now()).await.unwrap();
     // Another row's value, as somebody who writes to the database would put it.
     let row = store.to_reseal("connections", both.current_key(), None, 10).await.unwrap();
-    let row = row.iter().find(|row| row.id == bad.id.0).unwrap();
+    let row = row.rows.iter().find(|row| row.id == bad.id.0).unwrap();
     let cell = consentry::vault::Cell::ConnectionAccess;
     assert!(store.reseal(cell, row, &bad.access, &good.access).await.unwrap());
     assert!(!store.reseal(cell, row, &bad.access, &good.access).await.unwrap(), "only over what was read");

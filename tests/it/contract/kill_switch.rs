@@ -17,6 +17,7 @@ contract! {
     filters_narrow_what_is_taken_out,
     a_trip_under_way_does_not_bring_it_back,
     what_is_taken_out_is_removed_one_by_one_and_again,
+    whoever_is_asked_is_found_and_asked_no_more,
 }
 
 const ALL: ConnectionFilter<'static> =
@@ -106,8 +107,11 @@ async fn a_trip_under_way_does_not_bring_it_back(db: Database) {
     }
     let found = db.store.connection(&files(), connection.id).await.unwrap().unwrap();
     assert_eq!((found.status, found.reason.as_deref()), (Status::Quarantined, Some("disconnecting")));
-    let in_use =
-        db.store.account_in_use(&found.provider, found.account.id.as_deref(), &found.owner).await.unwrap();
+    let in_use = db
+        .store
+        .account_in_use(&found.provider, found.account.id.as_deref(), &found.owner, None)
+        .await
+        .unwrap();
     assert!(!in_use, "its account may be revoked whole");
 }
 
@@ -135,4 +139,28 @@ async fn what_is_taken_out_is_removed_one_by_one_and_again(db: Database) {
     }
     assert!(db.store.taken_out(ALL, 4).await.unwrap().is_empty());
     assert_eq!(db.store.again(&open).await.stored, State::Cancelled);
+}
+
+/// Whether they have a connection or not.
+async fn whoever_is_asked_is_found_and_asked_no_more(db: Database) {
+    let mine = db.store.given_elicitation(&asked()).await;
+    let attempt = db.store.given_attempt(&mine, NOW).await;
+    let bobs = db.store.given_elicitation(&NewElicitation { owner: bob(), ..asked() }).await;
+    let elsewhere = db.store.given_elicitation(&NewElicitation { server: notes(), ..asked() }).await;
+    let server = files();
+    let filter = ConnectionFilter { server: Some(&server), ..ALL };
+    let found = db.store.asked(filter, None, 9, NOW).await.unwrap();
+    let mut expected = [mine.id, bobs.id];
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    assert_eq!(db.store.asked(filter, Some(found[0]), 9, NOW).await.unwrap(), [found[1]]);
+    assert_eq!(db.store.asked(filter, None, 1, NOW).await.unwrap(), [found[0]]);
+    assert!(db.store.cancel_asked(mine.id, "disconnected_by_operator", NOW).await.unwrap());
+    assert!(!db.store.cancel_asked(mine.id, "disconnected_by_operator", NOW).await.unwrap());
+    let ended = db.store.again(&mine).await;
+    assert_eq!((ended.stored, ended.reason.as_deref()), (State::Cancelled, Some("disconnected")));
+    assert!(db.store.attempt_now(&attempt).await.outcome.is_some(), "its trip has ended");
+    assert_eq!(db.store.told(&server).await.len(), 1);
+    assert_eq!(db.store.asked(filter, None, 9, NOW).await.unwrap(), [bobs.id]);
+    assert_eq!(db.store.asked(ALL, None, 9, elsewhere.expires_at).await.unwrap(), [], "they have run out");
 }

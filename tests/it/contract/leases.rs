@@ -28,6 +28,7 @@ contract! {
     a_failure_says_when_and_whether_the_intent_is_open,
     r77_an_end_is_told_once_and_keeps_the_tokens,
     an_end_by_the_clock_needs_no_lease,
+    r84_an_end_by_the_clock_waits_for_a_refresh,
     r82_another_account_is_quarantined,
     one_that_has_ended_is_not_leased,
 }
@@ -255,6 +256,8 @@ async fn r77_an_end_is_told_once_and_keeps_the_tokens(db: Database) {
 async fn an_end_by_the_clock_needs_no_lease(db: Database) {
     let mine = db.store.given_connection("octocat").await;
     let lease = taken(&db, &mine).await;
+    // A process that stood still for longer than its lease.
+    time_passes(&db).await;
     let end = async |generation| {
         db.store.end_by_clock(mine.id, generation, "consent_expired", after(9)).await.unwrap()
     };
@@ -263,6 +266,25 @@ async fn an_end_by_the_clock_needs_no_lease(db: Database) {
     assert_eq!((ended.status, ended.reason.as_deref()), (Status::NeedsReconnect, Some("consent_expired")));
     assert!(end(1).await.is_none());
     assert!(db.store.commit_refresh(&lease, &renewed("late"), after(9)).await.unwrap().is_none());
+}
+
+/// R84: what the refresh was given is stored; then whoever ends it comes back, and finds another generation.
+async fn r84_an_end_by_the_clock_waits_for_a_refresh(db: Database) {
+    let mine = db.store.given_connection("octocat").await;
+    let lease = taken(&db, &mine).await;
+    let end = async |generation| {
+        db.store.end_by_clock(mine.id, generation, "refresh_expired", after(9)).await.unwrap()
+    };
+    assert!(end(1).await.is_none());
+    assert!(db.store.commit_refresh(&lease, &renewed("2"), after(10)).await.unwrap().is_some());
+    assert!(end(1).await.is_none() && end(2).await.is_some());
+    // A lease that nobody gave back runs out.
+    db.store.disconnect(&files(), mine.id, "x", |_| None, NOW).await.unwrap().unwrap();
+    let other = db.store.given_connection("hubot").await;
+    taken(&db, &other).await;
+    assert!(db.store.end_by_clock(other.id, 1, "refresh_expired", after(9)).await.unwrap().is_none());
+    time_passes(&db).await;
+    assert!(db.store.end_by_clock(other.id, 1, "refresh_expired", after(9)).await.unwrap().is_some());
 }
 
 async fn r82_another_account_is_quarantined(db: Database) {

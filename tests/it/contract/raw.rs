@@ -70,7 +70,7 @@ impl Raw {
     }
 
     /// Bytes as this engine's SQL writes them.
-    pub(super) fn bytes(&self, bytes: &[u8]) -> String {
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> String {
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         match self {
             Self::Sqlite(_) => format!("x'{hex}'"),

@@ -4,7 +4,7 @@ use consentry::{
     connection::{Connection, ConnectionId, Status},
     elicitation::NewElicitation,
     signal::Kind,
-    store::{Reported, Settled},
+    store::{Failing, Reported, Settled},
 };
 
 use super::{
@@ -16,6 +16,7 @@ use crate::engine::Database;
 contract! {
     a_refused_token_is_made_anew_once_and_then_the_person_is_asked,
     a_report_of_an_older_generation_changes_nothing,
+    r84_a_second_report_waits_for_a_refresh,
     without_a_refresh_token_the_person_is_asked_at_once,
     one_that_has_ended_is_handed_out_until_it_is_refused,
 }
@@ -66,6 +67,32 @@ async fn a_report_of_an_older_generation_changes_nothing(db: Database) {
     let Reported::Refused(_) = report(&db, mine.id, 2).await else {
         panic!("this generation was made unasked")
     };
+}
+
+/// R84: it is handed out no more at once; whether it ends is known when the refresh that is under way has ended.
+async fn r84_a_second_report_waits_for_a_refresh(db: Database) {
+    let mine = db.store.given_connection("octocat").await;
+    let mend = async |generation| {
+        assert!(matches!(report(&db, mine.id, generation).await, Reported::Refused(_)));
+        let lease = taken(&db, &now(&db, mine.id).await).await;
+        db.store.commit_refresh(&lease, &renewed("2"), after(6)).await.unwrap().unwrap()
+    };
+    let mended = mend(1).await;
+    let lease = taken(&db, &mended).await;
+    let Reported::Refused(refused) = report(&db, mine.id, 2).await else { panic!("it does not end yet") };
+    assert!(refused.status == Status::Active && !refused.is_usable(after(6)));
+    assert!(matches!(report(&db, mine.id, 2).await, Reported::Nothing));
+    let stored = db.store.commit_refresh(&lease, &renewed("3"), after(7)).await.unwrap().unwrap();
+    assert_eq!((stored.generation, stored.mended_generation), (3, Some(3)));
+    assert!(stored.is_usable(after(7)), "what the refresh was given is not lost");
+    // A refresh that brings nothing: whoever looks next ends it.
+    let lease = taken(&db, &stored).await;
+    assert!(matches!(report(&db, mine.id, 3).await, Reported::Refused(_)));
+    let failing = Failing { code: "transient", next_attempt_at: None, keep_intent: false };
+    assert!(db.store.fail_refresh(&lease, &failing).await.unwrap());
+    let walked = db.store.walk_connections(None, 9).await.unwrap();
+    assert!(walked[0].refused_again);
+    assert!(db.store.end_by_clock(mine.id, 3, "unauthorized", after(8)).await.unwrap().is_some());
 }
 
 async fn without_a_refresh_token_the_person_is_asked_at_once(db: Database) {

@@ -167,7 +167,7 @@ async fn a_schema_of_a_later_version_is_refused(db: Database) {
 }
 
 /// A lease alone is on the database's clock: the replicas that share it may disagree about the time.
-const LEASES: [&str; 2] = ["WATCH", "TAKE"];
+const LEASES: [&str; 5] = ["WATCH", "TAKE", "END_BY_CLOCK", "REFUSE", "END_REFUSED"];
 
 /// A statement must not depend on an engine's clock, nor write a state without a guard on it.
 #[test]

@@ -185,7 +185,10 @@ async fn what_opens_nothing_is_purged(db: Database) {
     let (_, first) = browser_of(&db.store, &bob()).await;
     let (_, second) = sign_in(&db.store, Some(first), Random.uuid(), &bob(), IDLE.as_secs()).await;
     let now = after(IDLE.as_secs() + 61);
-    db.store.purge_sessions(now, now.minus(IDLE)).await.unwrap();
+    assert_eq!(db.store.purge_sessions(now, now.minus(IDLE), 1).await.unwrap(), 1, "no more at once");
+    db.store.purge_sessions(now, now.minus(IDLE), 9).await.unwrap();
+    assert_eq!(db.store.purge_sign_ins(1).await.unwrap(), 1);
+    assert_eq!(db.store.purge_sign_ins(9).await.unwrap(), 1);
     let mut raw = Raw::connect(&db).await;
     assert_eq!(raw.number("SELECT COUNT(*) FROM sessions").await, 1);
     assert_eq!(raw.number("SELECT COUNT(*) FROM sign_ins").await, 1);

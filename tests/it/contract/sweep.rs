@@ -19,6 +19,7 @@ contract! {
     one_with_a_claimed_attempt_waits_a_minute,
     what_is_closed_is_not_expired,
     what_is_old_is_deleted_with_its_attempts,
+    what_is_old_is_deleted_in_batches,
     an_attempt_whose_process_died_is_ended,
     one_made_at_the_moment_of_a_connect_is_found,
     a_caller_who_hangs_up_leaves_no_transaction_behind,
@@ -139,7 +140,9 @@ async fn what_is_old_is_deleted_with_its_attempts(db: Database) {
     let open = db.store.given_elicitation(&asked_by("open")).await;
     let idempotency = Idempotency { key: digest("key"), body: digest("body") };
     db.store.create_once(&asked_by("open"), idempotency, NOW).await.unwrap();
-    db.store.purge(after(5)).await.unwrap();
+    assert_eq!(db.store.purge_elicitations(after(5), 9).await.unwrap(), 1);
+    assert_eq!(db.store.purge_signals(after(5), 9).await.unwrap(), 1);
+    assert_eq!(db.store.purge_idempotency_keys(after(5), 9).await.unwrap(), 1);
     assert!(db.store.elicitation(old.id).await.unwrap().is_none());
     assert!(db.store.attempt(old.id, attempt.id).await.unwrap().is_none());
     assert!(db.store.recall(&files(), &idempotency.key).await.unwrap().is_none());
@@ -151,6 +154,21 @@ async fn what_is_old_is_deleted_with_its_attempts(db: Database) {
     assert_eq!(db.store.signal_head(&files()).await.unwrap(), 2, "a number is never used again");
     let mut raw = Raw::connect(&db).await;
     assert_eq!(raw.number("SELECT COUNT(*) FROM attempts").await, 0);
+}
+
+/// However much has become old, no statement deletes more than it may.
+async fn what_is_old_is_deleted_in_batches(db: Database) {
+    for number in 0..5 {
+        let one = db.store.given_elicitation(&asked_by(&number.to_string())).await;
+        assert!(db.store.decline(&owned_open(&one), after(1)).await.unwrap());
+        let idempotency = Idempotency { key: digest(&format!("key-{number}")), body: digest("body") };
+        db.store.create_once(&asked_by("open"), idempotency, NOW).await.unwrap();
+    }
+    for expected in [2, 2, 1, 0] {
+        assert_eq!(db.store.purge_elicitations(after(5), 2).await.unwrap(), expected);
+        assert_eq!(db.store.purge_signals(after(5), 2).await.unwrap(), expected);
+        assert_eq!(db.store.purge_idempotency_keys(after(5), 2).await.unwrap(), expected);
+    }
 }
 
 async fn an_attempt_whose_process_died_is_ended(db: Database) {

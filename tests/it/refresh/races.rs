@@ -1,11 +1,14 @@
 //! A refresh beside a disconnect, and beside a new consent.
 
+use std::time::Duration;
+
 use consentry::store::ConnectionFilter;
 use consentry_fakes::{Answer, Gate, TokenRequest};
 
 use super::stand::{Stand, handed};
 use crate::{
     engine::Database,
+    rows,
     world::{FILES, link},
 };
 
@@ -14,6 +17,70 @@ on_both_engines! {
     r84_a_refresh_never_overwrites_a_new_consent,
     r84_a_connection_made_afterwards_is_another,
     r85_a_refresh_under_way_does_not_outlive_the_kill_switch,
+    r84_a_consent_that_runs_out_waits_for_a_refresh,
+    r84_a_second_report_waits_for_a_refresh,
+    r84_what_comes_after_the_end_is_given_back,
+}
+
+const CONSENT: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// A stand whose consent ends.
+async fn consented(db: Database) -> Stand {
+    Stand::with(db, |settings| {
+        for provider in &mut settings.providers {
+            provider.consent_lifetime = Some(CONSENT);
+        }
+    })
+    .await
+}
+
+/// What the refresh brought is stored, and not lost between a provider that rotates and a row that has ended.
+async fn r84_a_consent_that_runs_out_waits_for_a_refresh(db: Database) {
+    let stand = consented(db).await;
+    let (gate, caller) = under_way(&stand).await;
+    stand.world.advance(CONSENT);
+    for _ in 0..20 {
+        // Walks go by meanwhile.
+        stand.world.advance(Duration::from_secs(61));
+        assert_eq!(stand.shown().await["status"], "active");
+    }
+    gate.open();
+    caller.await.unwrap();
+    stand.world.until(async || stand.stored().await.generation == 2).await;
+    stand.world.advance(Duration::from_secs(61));
+    assert_eq!(stand.until_status("needs_reconnect").await, "consent_expired");
+    assert_eq!(stand.needs_reconnect().await.last().unwrap(), "consent_expired");
+    assert!(stand.world.files.revocations().entries().is_empty());
+}
+
+async fn r84_a_second_report_waits_for_a_refresh(db: Database) {
+    let stand = Stand::new(db).await;
+    stand.reports(1).await;
+    stand.world.until(async || stand.stored().await.generation == 2).await;
+    let (gate, caller) = under_way(&stand).await;
+    assert_eq!(stand.reports(2).await["status"], "active");
+    gate.open();
+    assert_eq!(handed(&caller.await.unwrap().expect(200)).generation, 3);
+    assert!(stand.needs_reconnect().await.is_empty());
+    assert_eq!(
+        stand.reports(3).await["status"],
+        "needs_reconnect",
+        "nothing is under way, and this one was mended"
+    );
+}
+
+/// Of a process that stood still for longer than its lease.
+async fn r84_what_comes_after_the_end_is_given_back(db: Database) {
+    let stand = consented(db.clone()).await;
+    let (gate, caller) = under_way(&stand).await;
+    rows::run(&db, "UPDATE connections SET lease_until_ms = lease_until_ms - 600000").await;
+    stand.world.advance(CONSENT);
+    assert_eq!(stand.until_status("needs_reconnect").await, "consent_expired");
+    assert!(stand.world.files.revocations().entries().is_empty());
+    gate.open();
+    caller.await.unwrap();
+    stand.world.until(async || given_back(&stand).await).await;
+    stand.world.until(async || !stand.world.files.revocations().entries().is_empty()).await;
 }
 
 /// A refresh whose answer the provider holds back: it has done its work.

@@ -98,14 +98,35 @@ fn r84_people_come_in_between() {
     assert!(seen.dropped > 0 && seen.given_back > 0, "{seen:?}");
 }
 
+/// A clock that runs out, and a token that is refused again, wait for a refresh that is under way.
+#[test]
+fn r79_what_ends_a_connection_waits_for_its_refresh() {
+    let seen = play(|chance| Faults {
+        report: 200 + chance.below(300),
+        clock: chance.below(20),
+        ..Faults::default()
+    });
+    assert_eq!((seen.dropped, seen.given_back, seen.kills), (0, 0, 0), "{seen:?}");
+}
+
+/// R84: what comes for a connection that has ended is nobody's, and is given back.
+#[test]
+fn r84_tokens_that_come_after_the_end_are_given_back() {
+    let seen =
+        play(|chance| Faults { freeze: 60, report: 300, clock: chance.below(20), ..Faults::default() });
+    assert!(seen.given_back > 0, "{seen:?}");
+}
+
 /// Each guard that is taken out is missed.
 #[test]
 fn without_a_guard_a_promise_breaks() {
     let freezing = Faults { freeze: 60, lost_answer: 60, ..Faults::default() };
+    let ending = Faults { clock: 20, ..Faults::default() };
     for (what, without, faults) in [
         ("the lease", Without { lease: true, ..Without::default() }, Faults::default()),
         ("the fence", Without { fence: true, ..Without::default() }, freezing),
         ("the intent", Without { intent: true, ..Without::default() }, freezing),
+        ("the patience of the clock", Without { patience: true, ..Without::default() }, ending),
     ] {
         let broken = (0..RUNS).any(|seed| Run::new(plan(seed, faults, without)).play().is_err());
         assert!(broken, "nobody noticed that {what} was gone");

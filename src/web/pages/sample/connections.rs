@@ -109,6 +109,8 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("disconnected", Revocation::Confirmed),
         ("disconnected-pending", Revocation::Pending),
         ("disconnected-impossible", Revocation::Impossible),
+        ("disconnected-unreadable", Revocation::Unreadable),
+        ("disconnected-unconfigured", Revocation::Unconfigured),
         ("disconnected-shared", Revocation::Shared),
         ("disconnected-given-up", Revocation::GivenUp),
     ];

@@ -190,7 +190,7 @@ async fn app(
         outbound,
         refreshes: crate::credential::Refreshes::default(),
         metrics: Metrics::new(),
-        recorder: crate::recorder::Recorder::default(),
+        recorder: crate::recorder::Recorder::new(Metrics::new()),
         tasks: tokio_util::task::TaskTracker::new(),
         shutdown: tokio_util::sync::CancellationToken::new(),
     })

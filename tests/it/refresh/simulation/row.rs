@@ -5,7 +5,7 @@ use std::time::Duration;
 use consentry::{
     clock::Millis,
     connection::{ConnectionId, Status},
-    credential::refresh::Seen,
+    credential::refresh::{Seen, UNAUTHORIZED},
     store::Lease,
 };
 
@@ -18,6 +18,8 @@ pub(crate) struct Without {
     pub(crate) fence: bool,
     /// An open intent is forgotten when the next lease is taken.
     pub(crate) intent: bool,
+    /// Whoever ends it does not wait for a refresh that is under way.
+    pub(crate) patience: bool,
 }
 
 /// The columns that the protocol is about.
@@ -41,6 +43,8 @@ pub(crate) struct Row {
     pub(crate) intent_at: Option<i64>,
     /// Signals that the person must act.
     pub(crate) told: u32,
+    /// Why its time is over.
+    pub(crate) over: Option<&'static str>,
 }
 
 fn millis(span: Duration) -> i64 {
@@ -66,19 +70,26 @@ impl Row {
             lease_until: None,
             intent_at: None,
             told: 0,
+            over: None,
         }
     }
 
     /// As the machine sees it; `db` is the database's clock.
     pub(crate) fn seen(&self, db: i64) -> Seen {
+        let refused_again = [self.refused_generation, self.mended_generation] == [Some(self.generation); 2];
         Seen {
             generation: self.generation,
             refreshable: self.status == Status::Active && self.refresh.is_some(),
+            ended: self.status != Status::Active,
             lease_token: self.lease_token,
-            leased: self.lease_until.is_some_and(|until| until > db),
+            leased: self.leased(db),
             next_attempt_at: self.next_attempt_at.map(Millis),
-            over: None,
+            over: self.over.or(refused_again.then_some(UNAUTHORIZED)),
         }
+    }
+
+    fn leased(&self, db: i64) -> bool {
+        self.lease_until.is_some_and(|until| until > db)
     }
 
     pub(crate) fn take(
@@ -90,7 +101,7 @@ impl Row {
         db: i64,
         without: Without,
     ) -> Option<Lease> {
-        let free = without.lease || self.lease_until.is_none_or(|until| until <= db);
+        let free = without.lease || !self.leased(db);
         let due = self.next_attempt_at.is_none_or(|at| at <= now);
         if self.generation != generation
             || self.status != Status::Active
@@ -177,11 +188,27 @@ impl Row {
         if self.fenced(lease, without) {
             return false;
         }
-        self.over(status, reason);
+        self.ends(status, reason);
         true
     }
 
-    fn over(&mut self, status: Status, reason: &'static str) {
+    /// An end by a clock, when nobody refreshes it.
+    pub(crate) fn expire(
+        &mut self,
+        generation: i64,
+        reason: &'static str,
+        db: i64,
+        without: Without,
+    ) -> bool {
+        let busy = self.leased(db) && !without.patience;
+        if self.generation != generation || self.status != Status::Active || busy {
+            return false;
+        }
+        self.ends(Status::NeedsReconnect, reason);
+        true
+    }
+
+    fn ends(&mut self, status: Status, reason: &'static str) {
         self.status = status;
         self.reason = Some(reason);
         self.intent_at = None;
@@ -190,7 +217,13 @@ impl Row {
     }
 
     /// A report of a generation; whether one refresh is to be made.
-    pub(crate) fn report(&mut self, generation: i64, reason: &'static str) -> bool {
+    pub(crate) fn report(
+        &mut self,
+        generation: i64,
+        reason: &'static str,
+        db: i64,
+        without: Without,
+    ) -> bool {
         if self.generation != generation {
             return false;
         }
@@ -198,10 +231,11 @@ impl Row {
             self.refused_generation = Some(generation);
             return false;
         }
-        let mended = self.mended_generation == Some(generation);
+        let busy = self.leased(db) && !without.patience;
+        let mended = self.mended_generation == Some(generation) && !busy;
         if self.refresh.is_none() || mended {
             self.refused_generation = Some(generation);
-            self.over(Status::NeedsReconnect, reason);
+            self.ends(Status::NeedsReconnect, reason);
             return false;
         }
         self.refused_generation.replace(generation) != Some(generation)

@@ -15,7 +15,9 @@ use std::{
 use consentry::{
     clock::Millis,
     connection::{ConnectionId, Status},
-    credential::refresh::{Action, Answer, Event, Finish, Machine, Pause, Spans, Write},
+    credential::refresh::{
+        Action, Answer, CONSENT_EXPIRED, Event, Finish, Machine, Pause, Spans, UNAUTHORIZED, Write,
+    },
     store::Lease,
 };
 use uuid::Uuid;
@@ -29,6 +31,8 @@ const LEASE: Duration = Duration::from_secs(30);
 const TRIAL: Duration = Duration::from_secs(30);
 /// A request; then the caller has given it up.
 const TIMEOUT: i64 = 10_000;
+/// Between two looks at what is over.
+const WALK: i64 = 60_000;
 /// Life of an access token.
 const LIFE: i64 = 120_000;
 /// Faults end here, and the run ends there.
@@ -53,6 +57,8 @@ pub(super) struct Faults {
     pub(super) person: u64,
     /// A resource server refuses the token.
     pub(super) report: u64,
+    /// The time for which the person consented is over.
+    pub(super) clock: u64,
 }
 
 impl Faults {
@@ -121,6 +127,8 @@ enum Happening {
     Reconnect,
     Revoke,
     Report,
+    Over,
+    Walk,
 }
 
 #[derive(Clone, Debug)]
@@ -130,6 +138,7 @@ enum Deed {
     Release(u128),
     Write(Lease, Write, Option<(u64, u64)>),
     GiveBack(u64),
+    Expire(i64, &'static str),
 }
 
 #[derive(Debug)]
@@ -227,6 +236,9 @@ impl Run {
             chance: chance.clone(),
             plan,
         };
+        for at in (WALK..END).step_by(usize::try_from(WALK).unwrap()) {
+            run.at(at, Happening::Walk);
+        }
         let mut at = 0;
         while at < END {
             let replica = usize::try_from(chance.below(run.plan.replicas as u64)).unwrap();
@@ -262,6 +274,7 @@ impl Run {
         when(faults.crash, Happening::Crash { replica });
         when(faults.store_away, Happening::Away { span: 20_000 });
         when(faults.report, Happening::Report);
+        when(faults.clock, Happening::Over);
         when(faults.person, Happening::Disconnect);
         when(faults.person, Happening::Reconnect);
         when(faults.person, Happening::Revoke);
@@ -387,7 +400,22 @@ impl Run {
             }
             Happening::Report => {
                 if let Some(row) = &mut self.row {
-                    row.report(row.generation, "unauthorized");
+                    row.report(row.generation, UNAUTHORIZED, self.now, self.plan.without);
+                }
+                Ok(())
+            }
+            Happening::Over => {
+                if let Some(row) = &mut self.row {
+                    row.over = Some(CONSENT_EXPIRED);
+                }
+                // A walk may come by at any moment.
+                self.happen(Happening::Walk)
+            }
+            Happening::Walk => {
+                if let Some(row) = self.row.as_mut().filter(|_| self.away_until <= self.now)
+                    && let Some(reason) = row.seen(self.now).over
+                {
+                    row.expire(row.generation, reason, self.now, self.plan.without);
                 }
                 Ok(())
             }
@@ -490,7 +518,9 @@ impl Run {
                 let tokens = self.task(replica, incarnation, number).and_then(|task| task.tokens);
                 self.later(1, 30, stored(Deed::Write(lease, write, tokens)));
             }
-            Action::Expire { .. } => return Err("nothing has an end here".to_owned()),
+            Action::Expire { generation, reason } => {
+                self.later(1, 30, stored(Deed::Expire(generation, reason)));
+            }
             Action::Pause(pause) => {
                 let waited = told(Event::Waited { draining: false });
                 match pause {

@@ -24,6 +24,10 @@ impl Run {
         if !faults.lose_answers() && self.rotations_lost > 0 {
             return Err("a rotation was lost, and nothing had gone wrong".to_owned());
         }
+        let late = faults.crash + faults.freeze + faults.lost_answer + faults.store_word + faults.store_away;
+        if late + faults.person == 0 && !(self.dropped.is_empty() && self.given_back.is_empty()) {
+            return Err("a refresh was ended under way, and nothing had gone wrong".to_owned());
+        }
         if self.refused > 0 && self.provider.revoked == 0 {
             return Err("a lost rotation was called the person's own doing".to_owned());
         }
@@ -56,6 +60,9 @@ impl Run {
             }
             if alive && self.last_handed_at < END - 60_000 {
                 return Err("nobody got a token any more".to_owned());
+            }
+            if alive && row.seen(END).over.is_some() {
+                return Err("what was over was never ended".to_owned());
             }
             if !alive && row.told == 0 {
                 return Err("an end was never told".to_owned());

@@ -162,6 +162,9 @@ impl Run {
                 };
                 Event::Written(written)
             }
+            Deed::Expire(generation, reason) => {
+                Event::Written(row.is_some_and(|row| row.expire(*generation, reason, now, without)))
+            }
             Deed::GiveBack(refresh) => {
                 self.given_back.insert(*refresh);
                 Event::GivenBack
