@@ -2,7 +2,7 @@
 //!
 //! | here | what |
 //! |---|---|
-//! | [`mcp_server`] | an MCP server that uses Consentry, **to be copied** |
+//! | [`mcp_server`] | an MCP server that uses Consentry by `consentry-rmcp`; `examples/rust` is the one to copy |
 //! | [`mcp_client`] | an MCP client for one person at a terminal |
 //! | [`World`] | Example ID, Example Files, Consentry and the MCP server, started together |
 //! | [`run`] | what `cargo run --release -p demo` does with them |

@@ -1,44 +1,26 @@
-//! An MCP server whose tool needs the user's account at a third party, and which lets Consentry get it. It is written
-//! to be copied.
-//!
-//! | here | what |
-//! |---|---|
-//! | `files` | the tool, as any tool on rmcp looks |
-//! | `connect` | from a tool call to the user's credential: the one part that knows Consentry |
-//! | `gate`, `bearer` | who is calling: RFC 9728 metadata, the token's check, sessions bound to users |
-//! | `modern` | a fault of rmcp 3.11, mended |
+//! An MCP server whose tool needs the user's account at a third party, and which lets Consentry get it by `consentry-rmcp`:
+//! who is calling, sessions bound to users, and the right answer for each client are that crate's. `files` is the tool.
 //!
 //! It never sees a password, a code or a refresh token, and holds an access token only for the call that needs it.
 
-mod bearer;
-mod connect;
 mod files;
-mod gate;
-mod modern;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
-use axum::{
-    Router,
-    http::{HeaderName, HeaderValue, Method, header},
-    middleware,
-    routing::get,
-};
-use consentry_client::Prefer;
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
+use axum::Router;
+use consentry_client::{Client, Prefer};
+use consentry_rmcp::{Consentry, Endpoint, bearer::Bearer};
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use tower_http::cors::{AllowOrigin, CorsLayer};
 
-pub use self::modern::without_elicitation_id;
-use self::{bearer::Bearer, connect::Connect, files::Files, gate::Gate};
+use self::files::Files;
 
 /// The name that people see.
 const NAME: &str = "Demo MCP server";
-/// A session outlives the elicitations in it, which live for half an hour; rmcp ends it after five minutes otherwise.
-const SESSION_LIFE: Duration = Duration::from_secs(2 * 60 * 60);
+/// The scope that a token must have.
+const SCOPE: &str = "mcp";
+/// Of pages in a browser, only those on this machine may call (the Inspector).
+const LOCAL_PAGES: [&str; 2] = ["http://localhost:*", "http://127.0.0.1:*"];
 
 /// What the MCP server needs to know.
 #[derive(Clone)]
@@ -94,7 +76,7 @@ impl Bound {
     pub fn serve(self, settings: Settings) -> io::Result<McpServer> {
         let stop = CancellationToken::new();
         let origin = format!("http://{}", self.address);
-        let router = router(&origin, self.address, settings, &stop)?;
+        let router = router(&origin, settings, &stop)?;
         let stopped = stop.clone().cancelled_owned();
         let serving = axum::serve(self.listener, router).with_graceful_shutdown(stopped);
         let task = tokio::spawn(async move {
@@ -126,67 +108,16 @@ impl Drop for McpServer {
     }
 }
 
-fn router(
-    origin: &str,
-    address: SocketAddr,
-    settings: Settings,
-    stop: &CancellationToken,
-) -> io::Result<Router> {
-    let consentry = consentry_client::Client::new(&settings.consentry, settings.api_key);
-    let consentry = consentry.map_err(io::Error::other)?;
-    let http = http()?;
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SESSION_LIFE);
-    let sessions = Arc::new(sessions);
-    let gate = Arc::new(Gate {
-        origin: origin.to_owned(),
-        bearer: Bearer::new(settings.issuer, format!("{origin}/mcp"), http.clone()),
-        sessions: Arc::clone(&sessions),
-        owners: Default::default(),
-    });
-    // Against DNS rebinding: only our own name, and of pages in a browser only those on this machine (the Inspector).
-    let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts([address.to_string()])
-        .with_allowed_origins(LOCAL_PAGES.map(|page| format!("{page}:*")))
-        .with_cancellation_token(stop.clone());
-    let files = move || {
-        let connect = Connect::new(consentry.clone(), settings.patience, settings.prefer);
-        Ok(Files { connect, http: http.clone(), api: settings.files.clone() })
-    };
-    Ok(Router::new()
-        .route_service("/mcp", StreamableHttpService::new(files, sessions, config))
-        .route_layer(middleware::from_fn(modern::without_elicitation_id))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::check))
-        // Behind the layers: these are for everybody.
-        .route(gate::METADATA_PATH, get(gate::metadata))
-        .with_state(gate)
-        .layer(cors()))
-}
-
-const LOCAL_PAGES: [&str; 2] = ["http://localhost", "http://127.0.0.1"];
-
-/// Lets MCP clients that are pages on this machine read the answers.
-fn cors() -> CorsLayer {
-    let local = |origin: &HeaderValue| {
-        let origin = origin.to_str().unwrap_or_default();
-        LOCAL_PAGES.iter().any(|page| {
-            origin.strip_prefix(page).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-        })
-    };
-    let name = HeaderName::from_static;
-    CorsLayer::new()
-        .allow_origin(AllowOrigin::predicate(move |origin, _| local(origin)))
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            name("last-event-id"),
-            name("mcp-method"),
-            name("mcp-name"),
-            name("mcp-protocol-version"),
-            name("mcp-session-id"),
-        ])
-        .expose_headers([header::WWW_AUTHENTICATE, name("mcp-session-id")])
+fn router(origin: &str, settings: Settings, stop: &CancellationToken) -> io::Result<Router> {
+    let bearer = Bearer::builder(format!("{origin}/mcp"), settings.issuer).scopes([SCOPE]).name(NAME);
+    let bearer = bearer.only_rfc9068().build().map_err(io::Error::other)?;
+    let client = Client::new(&settings.consentry, settings.api_key).map_err(io::Error::other)?;
+    let mut consentry = Consentry::builder(client).patience(settings.patience);
+    if settings.prefer == Prefer::Error {
+        consentry = consentry.prefer_errors();
+    }
+    let files = Files { consentry: consentry.build(), http: http()?, api: settings.files };
+    Ok(Endpoint::new(bearer).origins(LOCAL_PAGES).stop(stop.clone()).router(move || Ok(files.clone())))
 }
 
 fn http() -> io::Result<reqwest::Client> {

@@ -47,6 +47,10 @@ impl Consentry {
         if action != Action::Accept {
             return Err(self.tell(id, action).await);
         }
+        // Changes nothing there, and is kept for the record.
+        if let Err(error) = self.0.api.respond(id, Action::Accept).await {
+            tracing::warn!(%error, "a client's answer could not be passed on");
+        }
         tokio::select! {
             outcome = &mut ended => self.outcome(id, outcome?).await,
             () = &mut beats => Err(Instead::internal("progress ended")),

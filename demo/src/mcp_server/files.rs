@@ -3,22 +3,20 @@
 use std::fmt::Write;
 
 use consentry_client::Grant;
+use consentry_rmcp::{Call, Consentry, Need, grant};
 use rmcp::{
-    ErrorData, RoleServer, ServerHandler,
-    handler::server::tool::{InputResponses, RequestState},
+    ErrorData, ServerHandler,
     model::{
         CallToolResponse, CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig,
     },
-    service::RequestContext,
     tool, tool_handler, tool_router,
 };
 use serde::{Deserialize, Serialize};
 
-use super::connect::{Connect, Need, Retry};
-
 /// The MCP server, one for each session.
+#[derive(Clone)]
 pub(super) struct Files {
-    pub(super) connect: Connect,
+    pub(super) consentry: Consentry,
     pub(super) http: reqwest::Client,
     /// The API of Example Files.
     pub(super) api: String,
@@ -42,21 +40,10 @@ impl Files {
         description = "List the files in your Example Files account",
         annotations(title = "List files", read_only_hint = true)
     )]
-    async fn list_files(
-        &self,
-        RequestState(state): RequestState,
-        InputResponses(responses): InputResponses,
-        call: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let need = Need {
-            tool: "list_files",
-            provider: "example-files",
-            why: "Connect Example Files to list your files.",
-        };
-        match self.connect.account(&call, need, Retry { state, responses }).await {
-            Ok(grant) => Ok(self.list(&grant).await.into()),
-            Err(instead) => *instead,
-        }
+    async fn list_files(&self, call: Call) -> Result<CallToolResponse, ErrorData> {
+        let need = Need::new("example-files").why("Connect Example Files to list your files.");
+        let account = grant!(self.consentry.grant(call, need).await);
+        Ok(self.list(&account).await.into())
     }
 }
 
@@ -70,7 +57,7 @@ impl Files {
                 Err(_) => failed("Example Files gave an answer that cannot be read."),
             },
             Err(error) if error.status() == Some(reqwest::StatusCode::UNAUTHORIZED) => {
-                self.connect.refused(grant).await;
+                self.consentry.refused(grant).await;
                 failed("Example Files no longer accepts this connection. Call the tool again.")
             }
             Err(_) => failed("Example Files cannot be reached at the moment. Try again later."),

@@ -4,12 +4,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use consentry_elicitation::{Ask, Capability, Client, Outcome, Prefer, Turn, choose};
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -37,6 +40,7 @@ impl Consentry {
             .route("/v1/credentials/resolve", post(resolve))
             .route("/v1/credentials/report", post(report))
             .route("/v1/elicitations/{id}", get(elicitation))
+            .route("/v1/events", get(events))
             .route("/v1/elicitations/{id}/response", post(response))
             .route("/files", get(files))
             .with_state(played.clone());
@@ -156,6 +160,23 @@ async fn response(
         _ => choose(&client, &[played.ask()], Turn::Tell),
     };
     Json(json!({ "elicitation": played.shown(), "reply": reply }))
+}
+
+/// One signal, when the user has connected: for the client that asked first.
+async fn events(State(played): State<Consentry>) -> Response {
+    let begun = stream::iter([": connected\nid: 0\n\n".to_owned()]);
+    let completed = stream::once(async move {
+        let _ = played.state.subscribe().wait_for(|state| *state == "completed").await;
+        let asked = played.calls("resolve").swap_remove(0);
+        let mcp =
+            json!({ "method": "notifications/elicitation/complete", "params": { "elicitationId": "e-1" } });
+        let data = json!({ "sequence": 1, "elicitation_id": "e-1", "client_ref": asked["client"]["ref"], "mcp": mcp });
+        let signal =
+            json!({ "type": "elicitation.completed", "timestamp": "2026-11-29T12:00:00Z", "data": data });
+        format!("id: 1\ndata: {signal}\n\n")
+    });
+    let told = begun.chain(completed).chain(stream::pending()).map(Ok::<_, std::convert::Infallible>);
+    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(told)).into_response()
 }
 
 async fn report(State(played): State<Consentry>, Json(body): Json<Value>) -> StatusCode {

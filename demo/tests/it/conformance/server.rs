@@ -52,7 +52,7 @@ impl Fixture {
         );
         let router = Router::new()
             .route_service("/mcp", service)
-            .route_layer(middleware::from_fn(demo::mcp_server::without_elicitation_id));
+            .route_layer(middleware::map_response(consentry_rmcp::without_elicitation_id));
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { url: format!("http://localhost:{}/mcp", address.port()), task }
     }
