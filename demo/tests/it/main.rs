@@ -14,6 +14,9 @@ mod played;
 mod program;
 mod replies;
 mod stand;
+// So is this.
+#[path = "../../../tests/it/peers/suite.rs"]
+mod suite;
 mod terminal;
 mod whole;
 
