@@ -92,7 +92,8 @@ fn documents() -> Vec<PathBuf> {
             is_text.then(|| path.strip_prefix(root()).unwrap().to_owned())
         })
     };
-    let others = ["clients/typescript", "clients/python", "examples/typescript", "examples/python"];
+    let others =
+        ["clients/typescript", "clients/python", "examples/typescript", "examples/python", "examples/rust"];
     of(".").chain(of("docs")).chain(others.into_iter().flat_map(of)).collect()
 }
 

@@ -9,7 +9,7 @@ use crate::stand::{RESOURCE, Stand, challenge, text};
 
 /// A1 to A4: without a token the way to one is shown, and there stands where it is to be had, and for what.
 #[tokio::test]
-async fn a1_to_a4_without_a_token_the_way_to_one_is_shown() {
+async fn a1_a2_a3_a4_without_a_token_the_way_to_one_is_shown() {
     let stand = Stand::with(|builder| builder.scopes(["mcp"]).offers(["files:write"]).name("Files")).await;
     let response = stand.send(Request::get("/mcp").body(Body::empty()).unwrap()).await;
     assert_eq!(response.status(), 401);
@@ -36,7 +36,7 @@ async fn a1_to_a4_without_a_token_the_way_to_one_is_shown() {
 
 /// A5 to A8, A10, P1: signed by the issuer, from it, for this server, an access token, alive.
 #[tokio::test]
-async fn a5_to_a10_a_token_must_be_an_honest_one_for_this_server() {
+async fn a5_a6_a7_a8_a10_p1_a_token_must_be_an_honest_one_for_this_server() {
     let stand = Stand::new().await;
     let good = stand.with_token("/mcp", &stand.token()).await;
     assert_eq!(good.status(), 200);
