@@ -17,6 +17,7 @@ mod migrate;
 mod output;
 mod process;
 mod providers;
+mod restored;
 mod serve;
 mod webhooks;
 
@@ -66,6 +67,9 @@ enum Command {
     /// What was posted to MCP servers, and what could not be.
     #[command(subcommand)]
     Webhooks(webhooks::Command),
+    /// A database that was restored from a backup.
+    #[command(subcommand)]
+    Restored(restored::Command),
     /// The record of what happened to credentials.
     #[command(subcommand)]
     Audit(audit::Command),
@@ -130,6 +134,7 @@ fn dispatch(context: &Context, command: Command) -> Result<(), CliError> {
         Command::Connections(command) => process::wait_for(connections::run(context, command)),
         Command::Elicitations(command) => process::wait_for(elicitations::run(context, command)),
         Command::Webhooks(command) => process::wait_for(webhooks::run(context, command)),
+        Command::Restored(command) => process::wait_for(restored::run(context, command)),
         Command::Audit(command) => process::wait_for(audit::run(context, command)),
         Command::Openapi => documents::openapi(context),
         Command::Version => version(context),

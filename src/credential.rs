@@ -8,6 +8,7 @@ pub mod refresh;
 mod report;
 mod resolve;
 mod revoke;
+mod trials;
 
 pub use self::{
     clocks::walk,
@@ -16,6 +17,7 @@ pub use self::{
     report::report,
     resolve::{Resolved, Wanted, resolve},
     revoke::{REVOCATION_CLAIM, Unwanted, revoke},
+    trials::try_doubted,
 };
 use crate::{
     connection::Connection,

@@ -24,6 +24,7 @@ mod open;
 mod people;
 mod reports;
 mod resealings;
+mod restores;
 mod revocations;
 mod sessions;
 mod settle;
@@ -56,6 +57,7 @@ pub use self::{
     people::Held,
     reports::Reported,
     resealings::{Resealing, SEALED_TABLES, SealedPage, SealedRow},
+    restores::{RESTORED, Restore, Tally},
     revocations::Standing,
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
@@ -184,6 +186,7 @@ impl Store {
             keys::ALL,
             key_counts::ALL,
             resealings::ALL,
+            restores::ALL,
             revocations::ALL,
             people::ALL,
             sessions::ALL,

@@ -36,6 +36,7 @@ kinds! {
     Quarantined = "quarantined", "A connection is not handed out until somebody has looked.";
     Disconnected = "disconnected", "A connection was removed.";
     KillSwitch = "kill_switch", "Every connection that matched was taken out of use at once; `times` says how many.";
+    Restored = "restored", "The operator said that the database was restored from a backup; `times` connections are in doubt since.";
     Declined = "declined", "A person said no to a question.";
     CodeMatched = "code_matched", "A person typed the code that a browser showed; that browser may answer for them.";
     Cancelled = "cancelled", "A question was taken back.";

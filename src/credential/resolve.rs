@@ -26,6 +26,8 @@ use super::{
 const ROUNDS: u32 = 5;
 /// The least that a caller is asked to wait, and what when nobody knows.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
+/// The most: what is held back after a restore has no time at which it goes on.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// What a tool wants.
 #[derive(Clone, Debug)]
@@ -150,6 +152,6 @@ fn judge(now: Millis, ending: Option<Ending>) -> Result<(), Refusal> {
 
 /// An outage: never a reason to ask the person.
 fn unavailable(now: Millis, at: Millis) -> Refusal {
-    let wait = now.until(at).max(SHORTEST_WAIT);
+    let wait = now.until(at).clamp(SHORTEST_WAIT, LONGEST_WAIT);
     Refusal::Provider(ProviderError::Unreachable { maybe_sent: false, retry_after: Some(wait) })
 }

@@ -35,8 +35,8 @@ statements! {
         refresh = $10, access_expires_at_ms = $11, refresh_expires_at_ms = $12, consent_expires_at_ms = $13, \
         refreshed_at_ms = $14, updated_at_ms = $14, warned_at_ms = NULL, ended_at_ms = NULL, \
         refused_generation = NULL, mended_generation = NULL, failures = 0, failure = NULL, next_attempt_at_ms = NULL, \
-        lease_token = lease_token + 1, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL \
-        WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
+        lease_token = lease_token + 1, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL, \
+        restored_at_ms = NULL WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
         RETURNING ", connection_columns!());
 
     /// A claimed attempt may finish shortly after the expiry.

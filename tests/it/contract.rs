@@ -37,6 +37,7 @@ mod people;
 mod races;
 pub(crate) mod raw;
 mod reports;
+mod restores;
 mod revocations;
 mod schema;
 mod sessions;
@@ -54,6 +55,7 @@ async fn every_statement_runs(engine: Engine) {
     connections::every(&db).await;
     leases::every(&db).await;
     reports::every(&db).await;
+    restores::every(&db).await;
     clocks::every(&db).await;
     codes::every(&db).await;
     settle::every(&db).await;

@@ -166,8 +166,9 @@ async fn a_schema_of_a_later_version_is_refused(db: Database) {
     assert!(db.store.migrate().await.is_err());
 }
 
-/// A lease alone is on the database's clock: the replicas that share it may disagree about the time.
-const LEASES: [&str; 5] = ["WATCH", "TAKE", "END_BY_CLOCK", "REFUSE", "END_REFUSED"];
+/// A lease alone, and a mark that is compared with one, is on the database's clock: the replicas that share it may
+/// disagree about the time.
+const LEASES: [&str; 6] = ["WATCH", "TAKE", "END_BY_CLOCK", "REFUSE", "END_REFUSED", "DECLARE"];
 
 /// A statement must not depend on an engine's clock, nor write a state without a guard on it.
 #[test]

@@ -1,0 +1,162 @@
+//! `consentry restored declare | verify | status`: a database that was restored from a backup (R107).
+//!
+//! What a backup holds may be older than what the providers know: a refresh token that was replaced since is dead, and a
+//! provider that sees it may end the whole family. Nothing finds that out by itself, so the operator says it, before any
+//! server is started: then no refresh is begun, and tokens are handed out as long as they live. When told to, each
+//! stored token is tried once, at its provider's pace.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::{
+    Context,
+    output::{CliError, table},
+    process::Signals,
+    serve::refused,
+};
+use crate::{
+    app::App,
+    clock::{Clock, Millis},
+    credential::try_doubted,
+    server::{TlsFiles, assemble},
+    store::{Restore, Tally},
+};
+
+#[derive(Clone, Copy, Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Say that it was restored: no refresh is begun from now on, and tokens are handed out as long as they live. Before
+    /// the servers are started.
+    Declare,
+    /// Let refreshes go on, and try every stored refresh token once, at its provider's pace, beside the servers. Says
+    /// what became of them; may be stopped, and run again for what is left.
+    Verify,
+    /// What became of them so far.
+    Status,
+}
+
+pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
+    let app = assemble(context.settings()?, Clock::system()).await.map_err(refused)?;
+    let done = match command {
+        Command::Declare => declare(context, &app).await,
+        Command::Verify => verify(context, &app).await,
+        Command::Status => status(context, &app).await,
+    };
+    app.shutdown.cancel();
+    app.tasks.close();
+    app.tasks.wait().await;
+    crate::recorder::finish(&app).await;
+    app.store.shut_down().await;
+    done
+}
+
+async fn declare(context: &Context, app: &App) -> Result<(), CliError> {
+    let restore = app.store.declare_restored(app.clock.now()).await.map_err(CliError::failed)?;
+    let text = format!(
+        "{} connections are in doubt. None is refreshed before `consentry restored verify`; their tokens are handed out \
+         as long as they live.",
+        restore.connections
+    );
+    let value =
+        json!({ "ok": true, "declared_at": restore.at.rfc3339(), "connections": restore.connections });
+    context.out.say(&value, &text)
+}
+
+async fn verify(context: &Context, app: &App) -> Result<(), CliError> {
+    let restore = latest(app).await?;
+    app.store.let_refreshes_go(&restore, app.clock.now()).await.map_err(CliError::failed)?;
+    // Nobody may be there to read it.
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "Refreshes go on. {} connections were in doubt.",
+        restore.connections
+    );
+    // What is under way is finished before the end.
+    let signals = Signals::listen().map_err(|error| CliError::failed(error.kind()))?;
+    tokio::spawn(signals.obey(TlsFiles::default(), app.shutdown.clone()));
+    try_doubted(app, &restore).await.map_err(CliError::failed)?;
+    let restore = latest(app).await?;
+    let report = Report::of(app, restore).await?;
+    context.out.say(&report.value(), &report.words())?;
+    if report.in_doubt() == 0 { Ok(()) } else { Err(CliError::Told) }
+}
+
+async fn status(context: &Context, app: &App) -> Result<(), CliError> {
+    let report = Report::of(app, latest(app).await?).await?;
+    context.out.say(&report.value(), &report.words())
+}
+
+async fn latest(app: &App) -> Result<Restore, CliError> {
+    let none = || CliError::failed("no restore was declared: `consentry restored declare` does it");
+    app.store.latest_restore().await.map_err(CliError::failed)?.ok_or_else(none)
+}
+
+struct Report {
+    restore: Restore,
+    by_provider: Vec<Tally>,
+}
+
+impl Report {
+    async fn of(app: &App, restore: Restore) -> Result<Self, CliError> {
+        let by_provider = app.store.restore_tally(&restore).await.map_err(CliError::failed)?;
+        Ok(Self { restore, by_provider })
+    }
+
+    fn sum(&self, of: impl Fn(&Tally) -> i64) -> i64 {
+        self.by_provider.iter().map(of).sum()
+    }
+
+    fn in_doubt(&self) -> i64 {
+        self.sum(|tally| tally.in_doubt)
+    }
+
+    /// Removed, or connected anew.
+    fn gone(&self) -> i64 {
+        self.restore.connections - self.sum(|one| one.in_doubt + one.renewed + one.lost + one.ended)
+    }
+
+    fn value(&self) -> Value {
+        let by = self.by_provider.iter().map(|one| {
+            json!({ "provider": one.provider.as_str(), "renewed": one.renewed, "rotation_lost": one.lost,
+                "ended_otherwise": one.ended, "in_doubt": one.in_doubt })
+        });
+        json!({
+            "ok": self.in_doubt() == 0,
+            "declared_at": self.restore.at.rfc3339(),
+            "refreshes_go_since": self.restore.released_at.map(Millis::rfc3339),
+            "connections": self.restore.connections,
+            "renewed": self.sum(|one| one.renewed),
+            "rotation_lost": self.sum(|one| one.lost),
+            "ended_otherwise": self.sum(|one| one.ended),
+            "gone": self.gone(),
+            "in_doubt": self.in_doubt(),
+            "by": by.collect::<Vec<_>>(),
+        })
+    }
+
+    fn words(&self) -> String {
+        let rows: Vec<[String; 5]> = self
+            .by_provider
+            .iter()
+            .map(|one| {
+                let numbers =
+                    [one.renewed, one.lost, one.ended, one.in_doubt].map(|number| number.to_string());
+                let [renewed, lost, ended, in_doubt] = numbers;
+                [one.provider.to_string(), renewed, lost, ended, in_doubt]
+            })
+            .collect();
+        let mut text = table(["provider", "renewed", "rotation lost", "ended otherwise", "in doubt"], &rows);
+        let (all, gone) = (self.restore.connections, self.gone());
+        text.push_str(&format!(
+            "\n\n{all} were in doubt; {gone} of them were removed or connected anew since."
+        ));
+        match (self.restore.released_at, self.in_doubt()) {
+            (None, _) => text.push_str("\nRefreshes are held back until `consentry restored verify`."),
+            (Some(_), 0) => text.push_str("\nNothing is in doubt any more."),
+            (Some(_), left) => text.push_str(&format!(
+                "\n{left} were not answered for: they are tried when they are asked for, or by running it again."
+            )),
+        }
+        text
+    }
+}
