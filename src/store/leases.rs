@@ -216,8 +216,9 @@ impl Store {
                 .bind(owner)
                 .bind(millis(length))
                 .bind(now.0)
-                .fetch_optional(pool)
+                .fetch_all(pool)
                 .await?
+                .pop()
         });
         let Some(TakenRow { connection, lease_token, recovering }) = row else { return Ok(None) };
         let lease = Lease { connection: id, generation, token: lease_token, recovering };
@@ -264,8 +265,9 @@ impl Store {
                 .bind(renewed.refresh_expires_at.map(|at| at.0))
                 .bind(now.0)
                 .bind(renewed.warned_until.0)
-                .fetch_optional(pool)
+                .fetch_all(pool)
                 .await?
+                .pop()
         });
         row.map(Connection::try_from).transpose()
     }

@@ -168,7 +168,7 @@ impl Store {
         until: Millis,
     ) -> Result<Option<Revocation>, StoreError> {
         let row: Option<RevocationRow> = write!(self, CLAIM_ONE, |sql, pool| {
-            sqlx::query_as(sql).bind(id.0).bind(now.0).bind(until.0).fetch_optional(pool).await?
+            sqlx::query_as(sql).bind(id.0).bind(now.0).bind(until.0).fetch_all(pool).await?.pop()
         });
         row.map(Revocation::try_from).transpose()
     }

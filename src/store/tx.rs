@@ -34,7 +34,9 @@ macro_rules! read {
     };
 }
 
-/// Runs one writing statement on its own.
+/// Runs one writing statement on its own, to its end: `execute` or `fetch_all`, never `fetch_one` or `fetch_optional`, with
+/// which sqlx 0.9.0 ends a statement of SQLite behind the first row and drops the error of its commit. A disk that is
+/// full would then be told as a success.
 macro_rules! write {
     ($store:expr, $statement:expr, |$text:ident, $pool:ident| $body:expr) => {
         match &$store.pools {

@@ -185,6 +185,23 @@ fn the_server_links_no_mcp_implementation() {
     assert!(!package.lines().any(|line| line.starts_with("rmcp")));
 }
 
+/// With these sqlx leaves a statement of SQLite behind its first row, and the error of its commit with it: a full disk
+/// would be told as a success.
+#[test]
+fn what_writes_is_run_to_its_end() {
+    let mut findings = Vec::new();
+    for file in rust().iter().filter(|file| file.path.starts_with("src/store/")) {
+        for (at, _) in file.text.match_indices(concat!("wri", "te!(self")) {
+            let rest = &file.text[at..];
+            let call = &rest[..rest.find(";\n").unwrap_or(rest.len())];
+            if ["fetch_one", "fetch_optional", "fetch("].iter().any(|early| call.contains(early)) {
+                findings.push(format!("{}: {}", file.path, call.lines().next().unwrap_or_default()));
+            }
+        }
+    }
+    none(&findings);
+}
+
 #[test]
 fn each_file_says_what_it_is_for() {
     let findings: Vec<String> = rust()
