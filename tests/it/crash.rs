@@ -11,26 +11,37 @@
     reason = "a long mode tells what it has counted, a failure what the server logged"
 )]
 
+mod backup;
 mod cluster;
 mod delivery;
 mod disconnect;
 mod disk;
 mod exchange;
+mod failover;
 mod held;
+mod kills;
 mod load;
 mod outage;
+mod poison;
+mod power;
 mod process;
 mod provider;
 mod proxy;
 mod refresh;
 mod replicas;
 mod reseal;
+mod restore;
 mod scene;
 mod settings;
 
 use std::time::Duration;
 
 use consentry::{clock::Clock, random::Random};
+
+/// Whether this is the long mode.
+fn is_long() -> bool {
+    rounds(0) > 0
+}
 
 /// How often each marked point is played.
 fn rounds(in_ci: usize) -> usize {

@@ -1,8 +1,10 @@
-//! A disk that is full, or that fails, under SQLite (F40, F41): what cannot be stored is refused and not begun, what is
-//! stored is still handed out, and nobody has to restart Consentry when there is room again.
+//! A disk that is full, or that fails (F40, F41): what cannot be stored is refused and not begun, what is stored is still
+//! handed out, and nobody has to restart Consentry when there is room again.
 //!
-//! The faults are the kernel's: a limit on the size of files, and `strace`, which lets system calls on the database's
-//! files fail. They need no disk of their own and no mount.
+//! Under SQLite the faults are the kernel's: a limit on the size of files, and `strace`, which lets system calls on the
+//! database's files fail. They need no disk of their own and no mount. A Postgres whose disk is full answers each write
+//! with the code 53100, and so does this one, by a trigger on every table: a disk of its own would need a mount, and what
+//! it does beyond that, to end because its log cannot be written, is the outage of `outage`.
 
 use std::{
     path::Path,
@@ -15,20 +17,23 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use super::{
     load::{self, Load},
     process::{Process, until},
-    scene::{Scene, User},
+    restore::resolve,
+    scene::{Scene, User, is_connected},
 };
-use crate::{engine::Engine, world::FILES};
+use crate::{contract::raw::Raw, engine::Engine, world::FILES};
 
 /// Ends the fault.
 trait Fault {
-    fn ends(self);
+    async fn ends(self);
 }
 
 /// `break_it` makes every write of the process fail.
-async fn a_disk_fails<F: Fault>(break_it: impl AsyncFn(&Scene, &Process) -> F) {
-    let scene = Scene::start(Engine::Sqlite).await;
+async fn a_disk_fails<F: Fault>(engine: Engine, break_it: impl AsyncFn(&Scene, &Process) -> F) {
+    let scene = Scene::start(engine).await;
     let mut process = serves(&scene).await;
     let user = scene.user(&process).await;
+    let expired = scene.user(&process).await;
+    scene.expires(&expired).await;
     let (sub, mut browser, link) = scene.somebody(&process).await;
     browser.agrees().await.is("leaving");
     browser.leaves().await;
@@ -48,18 +53,27 @@ async fn a_disk_fails<F: Fault>(break_it: impl AsyncFn(&Scene, &Process) -> F) {
         "ready",
         "reading needs no room"
     );
-    fault.ends();
+    let refused = resolve(&scene, &process, &expired).await;
+    assert!(refused.status == 503 && refused.headers.contains_key("retry-after"), "{}", refused.body);
+    assert_eq!(scene.refreshes_of(&expired), 0, "a refresh was sent without its intent being stored");
+    fault.ends().await;
     let promised = load.promised();
     until("there is room again", async || (load.promised() > promised + 5).then_some(())).await;
     let seen = load.ends().await;
     println!("{} handed out, {} promised, {} refused", seen.handed_out, seen.promised.len(), seen.refused);
     load::judge(&scene, &process, &seen).await;
-    browser.opens(callback.as_str()).await.is("connected");
+    browser.opens(callback.as_str()).await;
+    is_connected(&mut browser).await;
     assert_eq!(scene.told(&process, &link.id).await, ["elicitation.completed"]);
+    let renewed = scene.api(&process).resolves(&expired.sub, FILES).await;
+    assert_eq!((&renewed["status"], &renewed["connection"]["generation"]), (&"ready".into(), &2.into()));
+    assert_eq!((scene.refreshes_of(&expired), scene.files.reuse_kills()), (1, 0));
     assert!(process.runs());
 
     process.killed();
-    assert_eq!(scene.raw().await.texts("PRAGMA integrity_check").await, ["ok"]);
+    if engine == Engine::Sqlite {
+        assert_eq!(scene.raw().await.texts("PRAGMA integrity_check").await, ["ok"]);
+    }
     let process = scene.serves().await;
     load::judge(&scene, &process, &seen).await;
     is_whole(&scene, &process, &user).await;
@@ -95,7 +109,7 @@ fn set_size(pid: Pid, current: Option<u64>) {
 }
 
 impl Fault for Small {
-    fn ends(self) {
+    async fn ends(self) {
         set_size(self.0, None);
     }
 }
@@ -135,29 +149,73 @@ fn is_traced(tasks: &Path) -> bool {
 }
 
 impl Fault for Traced {
-    fn ends(mut self) {
+    async fn ends(mut self) {
         kill_process(Pid::from_child(&self.0), Signal::TERM).unwrap();
         self.0.wait().unwrap();
     }
 }
 
+/// Triggers that refuse every write as a full disk does, by a connection that drops them again.
+struct Full(Raw);
+
+const TABLES: &str = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' \
+    AND table_name <> '_sqlx_migrations'";
+
+impl Full {
+    async fn from_now(scene: &Scene) -> Self {
+        let mut raw = scene.raw().await;
+        raw.run(
+            "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING \
+             ERRCODE = 'disk_full', MESSAGE = 'could not extend file: No space left on device'; END $$",
+        )
+        .await;
+        for table in raw.texts(TABLES).await {
+            raw.run(&format!(
+                "CREATE TRIGGER no_room BEFORE INSERT OR UPDATE OR DELETE ON {table} \
+                 FOR EACH STATEMENT EXECUTE FUNCTION no_room()"
+            ))
+            .await;
+        }
+        Self(raw)
+    }
+}
+
+impl Fault for Full {
+    async fn ends(mut self) {
+        self.0.run("DROP FUNCTION no_room CASCADE").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn f40_a_full_disk_under_postgres() {
+    a_disk_fails(Engine::Postgres, async |scene, _| Full::from_now(scene).await).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn files_that_may_not_grow() {
-    a_disk_fails(Small::from_now).await;
+    a_disk_fails(Engine::Sqlite, Small::from_now).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_full_disk() {
-    a_disk_fails(async |scene, process| Traced::with(scene, process, "pwrite64:error=ENOSPC").await).await;
+    a_disk_fails(Engine::Sqlite, async |scene, process| {
+        Traced::with(scene, process, "pwrite64:error=ENOSPC").await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_disk_that_does_not_write() {
-    a_disk_fails(async |scene, process| Traced::with(scene, process, "pwrite64:error=EIO").await).await;
+    a_disk_fails(Engine::Sqlite, async |scene, process| {
+        Traced::with(scene, process, "pwrite64:error=EIO").await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_disk_that_does_not_keep() {
-    a_disk_fails(async |scene, process| Traced::with(scene, process, "fsync,fdatasync:error=EIO").await)
-        .await;
+    a_disk_fails(Engine::Sqlite, async |scene, process| {
+        Traced::with(scene, process, "fsync,fdatasync:error=EIO").await
+    })
+    .await;
 }

@@ -11,7 +11,7 @@ use super::{
     process::Process,
     proxy::{Moment, Proxy},
     rounds,
-    scene::Scene,
+    scene::{Scene, is_connected},
 };
 use crate::{
     engine::Engine,
@@ -129,7 +129,8 @@ async fn judge(scene: &Scene, process: &Process, browser: &mut Browser, sub: &st
         assert!(state == "pending" || state == "authorizing", "{state}");
         browser.page().is("ready");
         assert_eq!(api.resolves(sub, FILES).await["status"], "action_required");
-        browser.connects(sub).await.is("connected");
+        browser.connects(sub).await;
+        is_connected(browser).await;
         End::Again
     };
     let ready = api.resolves(sub, FILES).await;

@@ -83,7 +83,7 @@ impl Load {
     }
 }
 
-async fn resolve(api: &Api, sub: &str) -> Result<Answer, reqwest::Error> {
+pub(super) async fn resolve(api: &Api, sub: &str) -> Result<Answer, reqwest::Error> {
     api.tries(Method::POST, "/v1/credentials/resolve", Some(&api.question(sub, FILES)), &[]).await
 }
 

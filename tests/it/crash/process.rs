@@ -11,8 +11,8 @@ use std::{
 use consentry::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long anything may take that a process does by itself.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long anything may take that a process does by itself, on a machine that does much else.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at it.
 const LOOK: Duration = Duration::from_millis(5);
 

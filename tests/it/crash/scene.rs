@@ -23,7 +23,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{
-    process::{Process, until},
+    process::{PATIENCE, Process, until},
     settings::Plan,
 };
 use crate::{
@@ -91,8 +91,9 @@ impl Scene {
             sink: sink.base_url().to_owned(),
             secret: Random.secret().expose().to_owned(),
             api_key: Random.secret().expose().to_owned(),
-            webhook_secret: format!("whsec_{}", BASE64_STANDARD.encode(Random.bytes::<32>())),
+            webhook_secret: webhook_secret(),
             keys: vec!["first".to_owned()],
+            rate: 500,
             more: String::new(),
         };
         let client = || Client::basic("consentry", &plan.secret).name("Consentry");
@@ -114,6 +115,11 @@ impl Scene {
         };
         scene.makes_key("first");
         scene
+    }
+
+    /// The database itself.
+    pub(super) fn url(&self) -> &str {
+        &self.url
     }
 
     /// SQLite's file.
@@ -139,6 +145,14 @@ impl Scene {
         let mut command = Command::new(env!("CARGO_BIN_EXE_consentry"));
         command.args(arguments).arg("--config").arg(file).current_dir(self.directory.path()).env_clear();
         command
+    }
+
+    /// What the program says as JSON with these arguments, when it ends with this code. Others go on meanwhile.
+    pub(super) fn runs(&self, arguments: &[&str], code: i32) -> Value {
+        let mut program = self.program(&[arguments, &["--json"]].concat());
+        let output = tokio::task::block_in_place(|| program.output()).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// A server on the host of that number, once it is ready.
@@ -187,7 +201,8 @@ impl Scene {
     /// Somebody new who has connected.
     pub(super) async fn user(&self, process: &Process) -> User {
         let (sub, mut browser, _) = self.somebody(process).await;
-        browser.connects(&sub).await.is("connected");
+        browser.connects(&sub).await;
+        is_connected(&mut browser).await;
         let answer = self.api(process).resolves(&sub, FILES).await;
         let connection = answer["connection"]["id"].as_str().unwrap().to_owned();
         User { sub, connection }
@@ -237,21 +252,42 @@ impl Scene {
 
     /// The signals about an elicitation or a connection, by their types.
     pub(super) async fn told(&self, process: &Process, about: &str) -> Vec<String> {
-        let mut types = Vec::new();
+        let is_about = |event: &&Value| {
+            [&event["data"]["elicitation_id"], &event["data"]["connection_id"]].contains(&&about.into())
+        };
+        let events = self.events(process).await;
+        events.iter().filter(is_about).map(|one| one["type"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Every signal.
+    pub(super) async fn events(&self, process: &Process) -> Vec<Value> {
+        let mut all = Vec::new();
         let mut after = 0;
         loop {
             let path = format!("/v1/events?after={after}&limit=200");
             let headers = [("accept", "application/json")];
             let page = self.api(process).call(reqwest::Method::GET, &path, None, &headers).await.expect(200);
             let events = page["events"].as_array().unwrap().clone();
-            let Some(last) = events.last() else { return types };
+            let Some(last) = events.last() else { return all };
             after = last["data"]["sequence"].as_i64().unwrap();
-            let is_about = |event: &&Value| {
-                [&event["data"]["elicitation_id"], &event["data"]["connection_id"]].contains(&&about.into())
-            };
-            types.extend(events.iter().filter(is_about).map(|one| one["type"].as_str().unwrap().to_owned()));
+            all.extend(events);
         }
     }
+}
+
+/// A webhook's secret, as Standard Webhooks writes it.
+pub(super) fn webhook_secret() -> String {
+    format!("whsec_{}", BASE64_STANDARD.encode(Random.bytes::<32>()))
+}
+
+/// Checks again, as its page says, while another request is finishing the trip; then it is connected.
+pub(super) async fn is_connected(browser: &mut Browser) {
+    let started = Clock::system().now();
+    while browser.page().name().as_deref() == Some("working") {
+        assert!(started.until(Clock::system().now()) < PATIENCE, "waited in vain: the trip is settled");
+        browser.reloads().await;
+    }
+    browser.page().is("connected");
 }
 
 /// Two neighbouring ports that are free on every host, below those that the system gives to callers.

@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) webhook_secret: String,
     /// The ring, by the keys' ids: the first seals. Each has a file `{id}.key`.
     pub(super) keys: Vec<String>,
+    /// Requests in a second that the provider gets.
+    pub(super) rate: u32,
     /// More sections.
     pub(super) more: String,
 }
@@ -28,7 +30,7 @@ impl Plan {
 
     /// The whole file. The addresses to listen on come by the environment.
     pub(super) fn settings(&self, database: &str) -> String {
-        let Self { id, files, sink, secret, api_key, webhook_secret, more, .. } = self;
+        let Self { id, files, sink, secret, api_key, webhook_secret, rate, more, .. } = self;
         let public_url = self.public_url();
         let keys: Vec<String> =
             self.keys.iter().map(|id| format!(r#"{{ id = "{id}", file = "{id}.key" }}"#)).collect();
@@ -74,7 +76,7 @@ client_id = "consentry"
 client_secret = {{ value = "{secret}" }}
 scopes = ["files.read"]
 probe = {{ url = "{files}/me", id = "id", label = "login" }}
-requests_per_second = 500
+requests_per_second = {rate}
 concurrent_requests = 64
 "#
         )
