@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Context,
+    database::{Recorded, heads, is_there, open, recorded},
     output::{CliError, table},
     process::Signals,
     serve::refused,
@@ -18,9 +19,12 @@ use super::{
 use crate::{
     app::App,
     clock::{Clock, Millis},
+    config::Settings,
     credential::try_doubted,
-    server::{TlsFiles, assemble},
-    store::{Restore, Tally},
+    keys,
+    server::{Purpose, TlsFiles, assemble, barred},
+    store::{Restore, Store, Tally},
+    vault::Vault,
 };
 
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
@@ -36,22 +40,26 @@ pub(super) enum Command {
 }
 
 pub(super) async fn run(context: &Context, command: Command) -> Result<(), CliError> {
-    let app = assemble(context.settings()?, Clock::system()).await.map_err(refused)?;
-    let done = match command {
-        Command::Declare => declare(context, &app).await,
-        Command::Verify => verify(context, &app).await,
-        Command::Status => status(context, &app).await,
-    };
-    app.shutdown.cancel();
-    app.tasks.close();
-    app.tasks.wait().await;
-    crate::recorder::finish(&app).await;
-    app.store.shut_down().await;
-    done
+    let settings = context.settings()?;
+    match command {
+        Command::Declare => declare(context, settings).await,
+        Command::Verify => verify(context, settings).await,
+        Command::Status => {
+            let store = open(&settings).await?;
+            let report = report(&store).await;
+            store.shut_down().await;
+            let report = report?;
+            context.out.say(&report.value(), &report.words())
+        }
+    }
 }
 
-async fn declare(context: &Context, app: &App) -> Result<(), CliError> {
-    let restore = app.store.declare_restored(app.clock.now()).await.map_err(CliError::failed)?;
+async fn declare(context: &Context, mut settings: Settings) -> Result<(), CliError> {
+    let Recorded { store, vault, .. } = recorded(&mut settings).await?;
+    let declared = declare_in(&store, &vault).await;
+    let heads = heads(&store).await;
+    store.shut_down().await;
+    let restore = declared?;
     let text = format!(
         "{} connections are in doubt. None is refreshed before `consentry restored verify`; their tokens are handed out \
          as long as they live.",
@@ -59,36 +67,57 @@ async fn declare(context: &Context, app: &App) -> Result<(), CliError> {
     );
     let value =
         json!({ "ok": true, "declared_at": restore.at.rfc3339(), "connections": restore.connections });
-    context.out.say(&value, &text)
+    context.out.say_recorded(value, &text, &heads)
 }
 
-async fn verify(context: &Context, app: &App) -> Result<(), CliError> {
-    let restore = latest(app).await?;
-    app.store.let_refreshes_go(&restore, app.clock.now()).await.map_err(CliError::failed)?;
+async fn declare_in(store: &Store, vault: &Vault) -> Result<Restore, CliError> {
+    let now = Clock::system().now();
+    let fits = keys::fits(store, vault, false, now).await.map_err(CliError::failed)?;
+    fits.map_err(|barred| CliError::Usage(barred.to_string()))?;
+    store.declare_restored(now).await.map_err(CliError::failed)
+}
+
+async fn verify(context: &Context, settings: Settings) -> Result<(), CliError> {
+    is_there(&settings)?;
+    let app = assemble(settings, Clock::system(), Purpose::Command).await.map_err(refused)?;
+    let report = verify_with(&app).await;
+    app.shutdown.cancel();
+    app.tasks.close();
+    app.tasks.wait().await;
+    crate::recorder::finish(&app).await;
+    let heads = heads(&app.store).await;
+    app.store.shut_down().await;
+    let report = report?;
+    context.out.say_recorded(report.value(), &report.words(), &heads)?;
+    if report.in_doubt() == 0 { Ok(()) } else { Err(CliError::Told) }
+}
+
+async fn verify_with(app: &App) -> Result<Report, CliError> {
+    let now = app.clock.now();
+    let restore = latest(&app.store).await?;
+    // New tokens are sealed from here on, which the servers have to open.
+    let entered = keys::enter(&app.store, &app.vault, None, now).await;
+    barred(entered.map_err(CliError::failed)?).map_err(refused)?;
+    app.store.let_refreshes_go(&restore, now).await.map_err(CliError::failed)?;
     // Nobody may be there to read it.
-    let _ = writeln!(
-        std::io::stderr().lock(),
-        "Refreshes go on. {} connections were in doubt.",
-        restore.connections
-    );
+    let said = format!("Refreshes go on. {} connections were in doubt.", restore.connections);
+    let _ = writeln!(std::io::stderr().lock(), "{said}");
     // What is under way is finished before the end.
     let signals = Signals::listen().map_err(|error| CliError::failed(error.kind()))?;
     tokio::spawn(signals.obey(TlsFiles::default(), app.shutdown.clone()));
     try_doubted(app, &restore).await.map_err(CliError::failed)?;
-    let restore = latest(app).await?;
-    let report = Report::of(app, restore).await?;
-    context.out.say(&report.value(), &report.words())?;
-    if report.in_doubt() == 0 { Ok(()) } else { Err(CliError::Told) }
+    report(&app.store).await
 }
 
-async fn status(context: &Context, app: &App) -> Result<(), CliError> {
-    let report = Report::of(app, latest(app).await?).await?;
-    context.out.say(&report.value(), &report.words())
-}
-
-async fn latest(app: &App) -> Result<Restore, CliError> {
+async fn latest(store: &Store) -> Result<Restore, CliError> {
     let none = || CliError::failed("no restore was declared: `consentry restored declare` does it");
-    app.store.latest_restore().await.map_err(CliError::failed)?.ok_or_else(none)
+    store.latest_restore().await.map_err(CliError::failed)?.ok_or_else(none)
+}
+
+async fn report(store: &Store) -> Result<Report, CliError> {
+    let restore = latest(store).await?;
+    let by_provider = store.restore_tally(&restore).await.map_err(CliError::failed)?;
+    Ok(Report { restore, by_provider })
 }
 
 struct Report {
@@ -97,11 +126,6 @@ struct Report {
 }
 
 impl Report {
-    async fn of(app: &App, restore: Restore) -> Result<Self, CliError> {
-        let by_provider = app.store.restore_tally(&restore).await.map_err(CliError::failed)?;
-        Ok(Self { restore, by_provider })
-    }
-
     fn sum(&self, of: impl Fn(&Tally) -> i64) -> i64 {
         self.by_provider.iter().map(of).sum()
     }
