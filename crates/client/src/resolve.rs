@@ -148,6 +148,20 @@ impl McpClient {
 
     /// What the user typed into the form for the code on the page, where the MCP server's users do not sign in
     /// (`identity = "code"`).
+    ///
+    /// ```no_run
+    /// # async fn example(consentry: consentry_client::Client, link: String, client: consentry_client::McpClient,
+    /// #     typed_into_the_form: String) -> Result<(), consentry_client::Error> {
+    /// use consentry_client::{Action, Resolve, User};
+    ///
+    /// // The user has agreed to open the link: the answer holds the form that asks for the code.
+    /// let form = consentry.respond_as(&link, Action::Accept, &client).await?.reply;
+    /// // Send it within the same call, and pass on what came back.
+    /// let wanted = Resolve::new("github", User::subject("alice"));
+    /// consentry.resolve(&wanted.client(client.code(typed_into_the_form)).wait(50)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn code(mut self, typed: impl Into<String>) -> Self {
         self.code = Some(Secret::new(typed));

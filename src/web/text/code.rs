@@ -15,7 +15,7 @@ sentences! { CODE:
     code_typed_button() = "I have typed it";
     code_new_button() = "Show a new code";
 
-    code_person() = "You typed the code of this browser, so we know that it is you.";
+    code_person() = "The code that this browser showed was typed in. If you did not do that yourself, close this page: somebody may be trying to get your account.";
 
     closed_heading() = "This link is no longer open";
     closed_what() = "It was used, taken back, or is too old. Nothing has changed by opening it now.";

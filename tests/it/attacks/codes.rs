@@ -99,7 +99,8 @@ async fn by_a_code_a_person_connects_without_any_sign_in(db: Database) {
     let on = alice.page().link_to("/connect");
     let ready = alice.clicks(on).await.is("ready");
     assert!(
-        ready.text().contains("You typed the code of this browser") && !ready.text().contains("Sign out")
+        ready.text().contains("If you did not do that yourself, close this page")
+            && !ready.text().contains("Sign out")
     );
     let text = alice.connects("octocat").await.is("connected").text();
     assert!(text.contains("octocat") && !text.contains("Your connections"), "{text}");
