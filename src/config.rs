@@ -22,6 +22,7 @@ mod units;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use consentry_elicitation::Prefer;
 use url::Url;
 
 pub use self::{
@@ -69,6 +70,8 @@ pub struct Settings {
     pub log: Log,
     /// What pages say of the operator.
     pub operator: Operator,
+    /// The MCP endpoint of our own, where it is enabled.
+    pub mcp: Option<McpEndpoint>,
     /// Where users sign in.
     pub authorization_servers: Vec<AuthorizationServer>,
     /// Who may call the API.
@@ -371,6 +374,14 @@ pub struct McpServer {
     pub owner: Option<String>,
 }
 
+impl McpServer {
+    /// Whether its users sign in at the authorization server of this id, in the browser too.
+    pub fn signs_in_at(&self, authorization_server: &str) -> bool {
+        self.identity == BrowserIdentity::SignIn
+            && self.authorization_server.as_deref() == Some(authorization_server)
+    }
+}
+
 /// How the person at the browser is known to be the one who was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrowserIdentity {
@@ -378,6 +389,22 @@ pub enum BrowserIdentity {
     SignIn,
     /// They type a code, which the page shows to this browser alone, into their MCP client.
     Code,
+}
+
+/// The MCP endpoint of our own, "my connections".
+#[derive(Clone, Debug)]
+pub struct McpEndpoint {
+    /// Id of the authorization server whose access tokens it takes.
+    pub authorization_server: String,
+    /// What a token must be allowed.
+    pub scope: Option<String>,
+    /// How a client of the legacy era is given a link.
+    pub legacy_links: Prefer,
+}
+
+impl McpEndpoint {
+    /// Where it is, below the public URL; together they are its resource identifier.
+    pub const PATH: &'static str = "/mcp";
 }
 
 /// Where outcomes are posted.

@@ -124,6 +124,12 @@ pub struct Elicitation {
 /// it, for it holds a control character; and none is told of it.
 pub const OWN_REF: &str = "\u{1}own";
 
+/// The same where an MCP client of our own endpoint asked; what names the client follows.
+pub const ENDPOINT_REF: &str = "\u{1}mcp";
+
+/// What both begin with, and no caller's reference does.
+const OURS: char = '\u{1}';
+
 impl Elicitation {
     /// Whether the person began it themselves, on a page of ours: then nobody waits for it elsewhere.
     pub fn is_own(&self) -> bool {
@@ -132,7 +138,7 @@ impl Elicitation {
 
     /// The caller's reference, as signals and answers give it back; empty when there is none.
     pub fn caller_ref(&self) -> &str {
-        if self.is_own() { "" } else { &self.client_ref }
+        if self.client_ref.starts_with(OURS) { "" } else { &self.client_ref }
     }
 
     /// The state at `now`. Expiry is decided here, not by the sweeper (R10).

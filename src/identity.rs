@@ -28,17 +28,18 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 use url::Url;
 
-use self::{
-    access_token::Introspected,
-    remote::{Life, Remote},
-};
 pub use self::{
+    access_token::Bearer,
     discovery::Metadata,
     error::{IdentityError, SignInRefusal, TokenRefusal},
     pending::Target,
     response::Response,
     session::{SessionId, SessionLife},
     sign_in::{Arrived, Begun},
+};
+use self::{
+    access_token::Introspected,
+    remote::{Life, Remote},
 };
 use crate::{
     clock::Clock,
@@ -141,6 +142,14 @@ impl Identity {
         token: &Secret,
         resource: &str,
     ) -> Result<Subject, IdentityError> {
+        Ok(self.bearer(id, token, resource).await?.subject)
+    }
+
+    /// The same, with what the token allows.
+    ///
+    /// # Errors
+    /// As [`Identity::subject_of`].
+    pub async fn bearer(&self, id: &str, token: &Secret, resource: &str) -> Result<Bearer, IdentityError> {
         let peer = self.peer(id)?;
         match peer.settings.access_tokens {
             AccessTokens::Jwt => {
@@ -154,12 +163,7 @@ impl Identity {
         }
     }
 
-    async fn introspect(
-        &self,
-        peer: &Peer,
-        token: &Secret,
-        resource: &str,
-    ) -> Result<Subject, IdentityError> {
+    async fn introspect(&self, peer: &Peer, token: &Secret, resource: &str) -> Result<Bearer, IdentityError> {
         let key = Introspected::key(&peer.settings, resource, token.expose());
         if let Some(known) = peer.introspected.get(&key, self.0.clock.now()) {
             return Ok(known);
@@ -177,9 +181,9 @@ impl Identity {
             _ => return Err(IdentityError::Unreachable("its answer cannot be read")),
         };
         let now = self.0.clock.now();
-        let (subject, until) = access_token::check_introspected(response, &peer.settings, resource, now)?;
-        peer.introspected.keep(key, &subject, until, now);
-        Ok(subject)
+        let (bearer, until) = access_token::check_introspected(response, &peer.settings, resource, now)?;
+        peer.introspected.keep(key, &bearer, until, now);
+        Ok(bearer)
     }
 
     fn peer(&self, id: &str) -> Result<&Peer, IdentityError> {

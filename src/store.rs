@@ -19,6 +19,7 @@ mod keys;
 mod kill_switch;
 mod lane;
 mod leases;
+mod mcp;
 mod notices;
 mod open;
 mod people;
@@ -181,6 +182,7 @@ impl Store {
             elicitations::ALL,
             kill_switch::ALL,
             leases::ALL,
+            mcp::ALL,
             open::ALL,
             reports::ALL,
             keys::ALL,

@@ -154,6 +154,8 @@ pub async fn purge(app: &App) -> Result<(), Refusal> {
         in_batches!(store.purge_sessions(now, idle_since, at_once)),
         in_batches!(store.purge_sign_ins(at_once)),
         in_batches!(store.purge_codes(now, at_once)),
+        in_batches!(store.purge_mcp_questions(now, at_once)),
+        in_batches!(store.purge_mcp_endings(now, at_once)),
         purge_uses(app).await,
         purge_audit(app).await,
     ];

@@ -3,6 +3,7 @@
 //! Everything that is wrong is told at once. What it must never do: repeat a value, or reach out to the network.
 
 mod authorization_servers;
+mod mcp_endpoint;
 mod mcp_servers;
 mod providers;
 mod secrets;
@@ -12,7 +13,7 @@ mod urls;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{Environment, PublicUrl, Settings, findings::Findings, load::Layers, raw};
+use super::{Environment, McpEndpoint, PublicUrl, Settings, findings::Findings, load::Layers, raw};
 use secrets::SecretsSeen;
 use url::Url;
 
@@ -53,6 +54,7 @@ pub(super) fn settings(
     let audit = section::<raw::Audit>(&mut table, "audit", checker.findings);
     let log = section(&mut table, "log", checker.findings).map(|raw| checker.log(raw));
     let operator = section(&mut table, "operator", checker.findings).map(|raw| checker.operator(raw));
+    let mcp = section::<raw::Mcp>(&mut table, "mcp", checker.findings);
 
     let declared = Declared {
         authorization_servers: declared(&table, "authorization_servers"),
@@ -66,6 +68,8 @@ pub(super) fn settings(
     let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
     let mcp_servers = checker.mcp_servers(servers, &declared);
     checker.registrations(&mcp_servers, &providers);
+    let resource = public_url.as_ref().map(|url| url.join(McpEndpoint::PATH)).unwrap_or_default();
+    let mcp = mcp.map(|raw| checker.mcp_endpoint(raw, &resource, &declared, &mcp_servers));
     if public_url.as_ref().is_some_and(|url| !url.is_https()) {
         checker.demands_https(&providers);
     }
@@ -85,6 +89,7 @@ pub(super) fn settings(
         audit_names_subjects: audit?.subjects == raw::AuditSubjects::Plain,
         log: log?,
         operator: operator?,
+        mcp: mcp?,
         authorization_servers,
         mcp_servers,
         providers,

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use consentry_elicitation::Prefer;
 use serde::Deserialize;
 
 use super::{
@@ -145,6 +146,15 @@ pub(super) struct Operator {
     pub(super) name: String,
     pub(super) help_url: Option<String>,
     pub(super) privacy_url: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mcp {
+    pub(super) enabled: bool,
+    pub(super) authorization_server: Option<String>,
+    pub(super) scope: Option<String>,
+    pub(super) legacy_links: Prefer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

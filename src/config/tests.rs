@@ -530,3 +530,26 @@ fn with_codes_a_server_names_its_own_users() {
     assert_eq!(world.load(BASE).unwrap().mcp_servers[0].identity, BrowserIdentity::SignIn);
     assert_eq!(world.refused(&coded.replace("\"code\"", "\"canary\"")).len(), 1);
 }
+
+/// The endpoint of our own is off until somebody says otherwise, and takes tokens of one issuer that were made for it.
+#[test]
+fn the_mcp_endpoint_is_enabled_for_one_authorization_server() {
+    let world = World::new();
+    assert!(world.load(BASE).unwrap().mcp.is_none());
+    let mcp = |lines: &str| with("[operator]", &format!("[mcp]\n{lines}"));
+    let enabled = world.load(&mcp("enabled = true\nscope = \"connections\"")).unwrap().mcp.unwrap();
+    assert_eq!((&*enabled.authorization_server, enabled.scope.as_deref()), ("main", Some("connections")));
+    assert_eq!(enabled.legacy_links, Prefer::Request);
+    let key = "mcp.authorization_server";
+    assert_eq!(world.refused(&mcp("authorization_server = \"canary\"")), [key]);
+    assert_eq!(world.refused(&mcp("enabled = true\nscope = \"a canary\"")), ["mcp.scope"]);
+    assert_eq!(world.refused(&mcp("legacy_links = \"canary\"")), ["mcp.legacy_links"]);
+    let second =
+        "[[authorization_servers]]\nid = \"other\"\nissuer = \"https://other.example\"\nclient_id = \"c\"\n";
+    assert_eq!(world.refused(&format!("{}{second}", mcp("enabled = true"))), [key]);
+    let other = mcp("enabled = true\nauthorization_server = \"other\"");
+    assert_eq!(world.refused(&format!("{other}{second}")), [key], "it names nobody's users");
+    let same =
+        mcp("enabled = true").replace("https://files.example.com/mcp", "https://connect.example.com/mcp");
+    assert_eq!(world.refused(&same), ["mcp_servers.files.resource"]);
+}

@@ -13,11 +13,20 @@ use consentry_jwt::Jws;
 use serde_json::{Map, Value};
 
 use super::{TokenRefusal, claims::Claims};
-use crate::{clock::Millis, config::AuthorizationServer, secret::Hash, subject::Subject};
+use crate::{clock::Millis, config::AuthorizationServer, scope::Scopes, secret::Hash, subject::Subject};
 
 /// How long the issuer's yes is believed.
 const INTROSPECTED_LIFE: Duration = Duration::from_secs(30);
 const INTROSPECTED_MAX: usize = 10_000;
+
+/// Whose token it is, and what it allows.
+#[derive(Clone, Debug)]
+pub struct Bearer {
+    /// The user.
+    pub subject: Subject,
+    /// What was granted (RFC 9068, section 2.2.3); none when the token says nothing.
+    pub scopes: Scopes,
+}
 
 /// Checks the header's type, before any key is asked for. Many servers still send `JWT`; what tells their ID tokens
 /// apart is in the claims.
@@ -35,7 +44,7 @@ pub(super) fn check(
     server: &AuthorizationServer,
     resource: &str,
     now: Millis,
-) -> Result<Subject, TokenRefusal> {
+) -> Result<Bearer, TokenRefusal> {
     let claims = Claims::new(claims);
     if claims.text("iss")? != Some(&server.issuer) {
         return Err(TokenRefusal::Issuer);
@@ -48,7 +57,15 @@ pub(super) fn check(
     if typ != Some("at+jwt") && ["nonce", "at_hash", "c_hash"].iter().any(|name| claims.has(name)) {
         return Err(TokenRefusal::Type);
     }
-    claims.subject(&server.issuer, &server.subject_claim)
+    bearer(&claims, server)
+}
+
+/// `scope` is one text in both (RFC 9068, section 2.2.3; RFC 7662, section 2.2).
+fn bearer(claims: &Claims, server: &AuthorizationServer) -> Result<Bearer, TokenRefusal> {
+    let subject = claims.subject(&server.issuer, &server.subject_claim)?;
+    // Some servers write a list, which is no claim of the standard's; such a token allows nothing by scope.
+    let scopes = claims.text("scope").ok().flatten().map(Scopes::lenient).unwrap_or_default();
+    Ok(Bearer { subject, scopes })
 }
 
 /// Checks an introspection response (RFC 7662, section 2.2). It is the issuer's own, so that `iss` and `exp` may be
@@ -58,7 +75,7 @@ pub(super) fn check_introspected(
     server: &AuthorizationServer,
     resource: &str,
     now: Millis,
-) -> Result<(Subject, Millis), TokenRefusal> {
+) -> Result<(Bearer, Millis), TokenRefusal> {
     if response.get("active") != Some(&Value::Bool(true)) {
         return Err(TokenRefusal::Inactive);
     }
@@ -72,12 +89,12 @@ pub(super) fn check_introspected(
     let believed = now.plus(INTROSPECTED_LIFE);
     let until =
         if claims.has("exp") { claims.check_times(now, server.leeway)?.min(believed) } else { believed };
-    Ok((claims.subject(&server.issuer, &server.subject_claim)?, until))
+    Ok((bearer(&claims, server)?, until))
 }
 
 /// The issuers' recent yeses, by the hash of the token and whom it was checked for.
 #[derive(Default)]
-pub(super) struct Introspected(Mutex<HashMap<Hash, (Subject, Millis)>>);
+pub(super) struct Introspected(Mutex<HashMap<Hash, (Bearer, Millis)>>);
 
 impl Introspected {
     /// What a token is known by.
@@ -86,18 +103,18 @@ impl Introspected {
         Hash::of(&parts.map(|part| part.0).concat())
     }
 
-    pub(super) fn get(&self, key: &Hash, now: Millis) -> Option<Subject> {
+    pub(super) fn get(&self, key: &Hash, now: Millis) -> Option<Bearer> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(key).filter(|(_, until)| now < *until).map(|(subject, _)| subject.clone())
+        known.get(key).filter(|(_, until)| now < *until).map(|(bearer, _)| bearer.clone())
     }
 
-    pub(super) fn keep(&self, key: Hash, subject: &Subject, until: Millis, now: Millis) {
+    pub(super) fn keep(&self, key: Hash, bearer: &Bearer, until: Millis, now: Millis) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= INTROSPECTED_MAX {
             known.retain(|_, (_, until)| now < *until);
         }
         if known.len() < INTROSPECTED_MAX {
-            known.insert(key, (subject.clone(), until));
+            known.insert(key, (bearer.clone(), until));
         }
     }
 }

@@ -34,6 +34,10 @@ purposes! {
     BrowserCode = "browser-code",
     /// MCP's `requestState`.
     RequestState = "request-state",
+    /// The same for a client of our own MCP endpoint.
+    McpRequestState = "mcp-request-state",
+    /// The id of a session at our own MCP endpoint.
+    McpSession = "mcp-session",
     /// The token of a form.
     Csrf = "csrf",
     /// A subject as logs show it.

@@ -33,6 +33,7 @@ mod given;
 mod keys;
 mod kill_switch;
 mod leases;
+mod mcp;
 mod people;
 mod races;
 pub(crate) mod raw;
@@ -66,6 +67,8 @@ async fn every_statement_runs(engine: Engine) {
     sweep::every(&db).await;
     people::every(&db).await;
     keys::every(&db).await;
+    // Behind those of the signals: from here on a listener is there.
+    mcp::every(&db).await;
     raw::empty(&db).await;
     schema::migrating_again_changes_nothing(db.clone()).await;
     let never: Vec<&str> = consentry::store::Store::statements()

@@ -1,0 +1,52 @@
+//! `[mcp]`: the endpoint of our own.
+
+use super::{Checker, Declared};
+use crate::{
+    config::{McpEndpoint, McpServer, raw},
+    scope::Scopes,
+};
+
+const SERVER: &str = "mcp.authorization_server";
+
+impl Checker<'_> {
+    /// The endpoint, where it is enabled. What stands there is checked all the same.
+    pub(super) fn mcp_endpoint(
+        &mut self,
+        raw: raw::Mcp,
+        resource: &str,
+        declared: &Declared,
+        servers: &[McpServer],
+    ) -> Option<McpEndpoint> {
+        if let Some(id) = &raw.authorization_server {
+            let known = declared.authorization_servers.contains(id);
+            self.demand(known, SERVER, "names no [[authorization_servers]] entry");
+        }
+        if let Some(scope) = &raw.scope {
+            let fits = Scopes::new([scope.as_str()]).is_ok();
+            self.demand(fits, "mcp.scope", "is not a scope (RFC 6749, section 3.3)");
+        }
+        if !raw.enabled {
+            return None;
+        }
+        for server in servers.iter().filter(|server| server.resource == resource) {
+            let key = format!("mcp_servers.{}.resource", server.id);
+            // A token that was given to that MCP server would be good here too.
+            self.refuse(key, "is the resource of [mcp] as well; give the MCP server its own");
+        }
+        let authorization_server = match (raw.authorization_server, &*declared.authorization_servers) {
+            (Some(id), _) => id,
+            (None, [only]) => only.clone(),
+            (None, _) => {
+                self.refuse(SERVER, "must name the one whose access tokens are taken");
+                return None;
+            }
+        };
+        let has_servers = servers.iter().any(|server| server.signs_in_at(&authorization_server));
+        self.demand(
+            has_servers,
+            SERVER,
+            "is that of no [[mcp_servers]] entry, so that nothing can be connected",
+        );
+        Some(McpEndpoint { authorization_server, scope: raw.scope, legacy_links: raw.legacy_links })
+    }
+}
