@@ -15,6 +15,7 @@ pub mod identity;
 pub mod keys;
 pub mod ladder;
 pub mod listen;
+pub mod mcp;
 pub mod outbound;
 pub mod pace;
 pub mod provider;

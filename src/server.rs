@@ -15,7 +15,7 @@ use crate::{
     api,
     app::App,
     listen::{Listener, Stop, Tls, observed},
-    recorder, web, workers,
+    mcp, recorder, web, workers,
 };
 
 /// A server whose addresses are bound and which does not serve yet.
@@ -86,9 +86,10 @@ impl Server {
         let (browsers, callers) = (Stop::default(), Stop::default());
         let hard = browsers.hard.clone();
         let callers = Stop { hard: hard.clone(), ..callers };
-        let mut serving_browsers = tokio::spawn(
-            public.serve(observed(web::router(app.clone()), &app.metrics, "public"), browsers.clone()),
-        );
+        let mut serving_browsers = tokio::spawn(public.serve(
+            observed(web::with(app.clone(), mcp::routes(&app)), &app.metrics, "public"),
+            browsers.clone(),
+        ));
         let serving_callers = tokio::spawn(
             internal.serve(observed(api::router(app.clone()), &app.metrics, "internal"), callers.clone()),
         );

@@ -26,4 +26,4 @@ pub mod sign_in;
 pub mod stopped;
 pub mod text;
 
-pub use router::router;
+pub use router::{router, with};

@@ -29,7 +29,12 @@ use super::{
 
 /// Everything that a browser may ask for.
 pub fn router(app: App) -> Router {
-    Router::new()
+    with(app, Router::new())
+}
+
+/// The same, and what others serve on the public listener, behind the same layers.
+pub fn with(app: App, others: Router<App>) -> Router {
+    others
         .route("/connect", get(connect::show))
         .route("/connect/{id}/continue", post(connect::agree))
         .route("/connect/{id}/code", post(code::mint))

@@ -18,6 +18,7 @@ mod crash;
 mod documents;
 mod flow;
 mod keys;
+mod mcp;
 mod model;
 mod operator;
 mod own;
