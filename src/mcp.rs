@@ -135,7 +135,10 @@ impl Mcp {
             }
         })?;
         let message = message::read(&bytes)?;
-        let version = headers::version(&headers)?;
+        let version = headers::version(&headers).map_err(|fault| match &message {
+            Message::Request(request) => fault.for_request(request.id.clone()),
+            _ => fault,
+        })?;
         let is_modern = version.is_some_and(headers::is_modern) || message.declares_version();
         match message {
             Message::Request(request) if is_modern => {

@@ -8,4 +8,5 @@ mod connect;
 mod person;
 pub(crate) mod program;
 mod stand;
+pub(crate) mod suite;
 mod webhooks;

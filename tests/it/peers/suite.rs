@@ -56,8 +56,8 @@ async fn outcomes(url: &str, run: &Run) -> BTreeMap<String, Vec<Value>> {
     command.arg("-o").arg(folder.path()).current_dir(root().join("tests/peers"));
     // Its exit code says what its results say in detail; it limits its own time.
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
     let outcomes = read(folder.path());
     assert!(outcomes.len() > 20, "the suite has not run: {said}");
     outcomes
