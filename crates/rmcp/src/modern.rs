@@ -44,7 +44,8 @@ fn without(mut message: Value) -> Option<Value> {
     for request in result.get_mut("inputRequests")?.as_object_mut()?.values_mut() {
         let params = request.get_mut("params").and_then(Value::as_object_mut);
         if let Some(params) = params.filter(|params| params.get("elicitationId").is_some_and(|id| id == "")) {
-            params.remove("elicitationId");
+            // `remove` would put the last member in its place where maps keep their order.
+            params.retain(|name, _| name != "elicitationId");
             found = true;
         }
     }
