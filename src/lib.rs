@@ -16,6 +16,7 @@ pub mod keys;
 pub mod ladder;
 pub mod listen;
 pub mod mcp;
+pub mod media_type;
 pub mod outbound;
 pub mod pace;
 pub mod provider;

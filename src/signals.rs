@@ -12,7 +12,7 @@ mod webhook;
 
 pub use self::{
     body::{Data, Event, Notification},
-    stream::{Feed, HEARTBEAT, Told},
+    stream::{Feed, HEARTBEAT, STILL_HERE, Told, stream_headers},
     wait::settled,
     webhook::{post, receiver, sign},
 };

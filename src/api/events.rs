@@ -4,14 +4,17 @@
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use futures_util::stream::unfold;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::signals::{Event, Feed, Told};
+use crate::{
+    media_type::accepted,
+    signals::{self, Event, Feed, Told},
+};
 
 use super::{
     Api,
@@ -80,24 +83,14 @@ enum Wanted {
 /// What the reader accepts (RFC 9110, section 12.5.1); a stream is only sent to one that names it.
 fn wanted(headers: &HeaderMap) -> Result<Wanted, Problem> {
     let mut named = false;
-    let mut any = false;
-    let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    for range in accepts.flat_map(|value| value.split(',')) {
-        any = true;
-        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
-        if parameters
-            .split(';')
-            .any(|parameter| matches!(parameter.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
-        {
-            continue;
-        }
-        match kind.trim().to_ascii_lowercase().as_str() {
+    for kind in accepted(headers) {
+        match kind.as_str() {
             "text/event-stream" => return Ok(Wanted::Stream),
             "application/json" | "application/*" | "*/*" => named = true,
             _ => {}
         }
     }
-    if named || !any {
+    if named || !headers.get_all(header::ACCEPT).iter().any(|value| value.to_str().is_ok()) {
         return Ok(Wanted::Page);
     }
     Err(Problem::new(Code::NotAcceptable, "Accept `text/event-stream` or `application/json`."))
@@ -121,12 +114,7 @@ async fn stream(caller: &Caller, after: Option<i64>) -> Result<Response, Problem
         let frame = reader.next().await?;
         Some((Ok::<Bytes, std::convert::Infallible>(frame), reader))
     });
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        // A proxy that collects an answer before it passes it on would hold everything back.
-        (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(frames)).into_response())
+    Ok((signals::stream_headers(), Body::from_stream(frames)).into_response())
 }
 
 /// One open stream. It is asked for a frame only when the reader has taken the one before.
@@ -147,7 +135,7 @@ impl Reader {
         }
         match feed.next().await {
             Ok(Told::Signal(signal)) => Some(frame(&Event::from(&*signal))),
-            Ok(Told::Nothing) => Some(Bytes::from_static(b": still here\n\n")),
+            Ok(Told::Nothing) => Some(Bytes::from_static(signals::STILL_HERE)),
             Ok(Told::Draining) => Some(self.last_frame()),
             Err(error) => {
                 self.api.app.metrics.store_error(&error);
@@ -173,6 +161,7 @@ fn frame(event: &Event) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
     use proptest::prelude::*;
     use uuid::Uuid;
 

@@ -16,6 +16,8 @@ use serde::{
 };
 use serde_json::error::Category;
 
+use crate::media_type;
+
 use super::{
     Api,
     problem::{Code, Problem},
@@ -62,17 +64,11 @@ impl FromRequest<Api> for NoBody {
     }
 }
 
+/// Whether the body is of the one type that is taken; a header that is given twice is of none.
 fn is_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(value), None) = (types.next().and_then(|value| value.to_str().ok()), types.next()) else {
-        return false;
-    };
-    let (kind, parameters) = value.split_once(';').unwrap_or((value, ""));
-    let parameters = parameters.trim();
-    kind.trim().eq_ignore_ascii_case("application/json")
-        && (parameters.is_empty()
-            || parameters.eq_ignore_ascii_case("charset=utf-8")
-            || parameters.eq_ignore_ascii_case("charset=\"utf-8\""))
+    let (Some(value), None) = (types.next(), types.next()) else { return false };
+    value.to_str().is_ok_and(media_type::is_json)
 }
 
 async fn read(request: Request, api: &Api) -> Result<Bytes, Problem> {

@@ -2,12 +2,13 @@
 //!
 //! What stands in both must be the same, so that a gateway in front and we do not act on different requests (M27).
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry_elicitation::{Era, ProtocolVersion, VERSION_KEY};
 use serde_json::Value;
 
 use super::{fault::Fault, message::Request};
+use crate::media_type;
 
 /// Every revision that is spoken here, the latest first.
 pub(super) const VERSIONS: [&str; 3] = ["2026-07-28", "2025-11-25", "2025-06-18"];
@@ -21,11 +22,7 @@ const ENCODED: (&str, &str) = ("=?base64?", "?=");
 /// The body is JSON, and the client takes both kinds of answer.
 pub(super) fn check_types(headers: &HeaderMap) -> Result<(), Fault> {
     let content = one(headers, "content-type")?.ok_or_else(Fault::media_type)?;
-    let (kind, parameters) = content.split_once(';').unwrap_or((content, ""));
-    let charset = parameters.trim().to_ascii_lowercase();
-    if !kind.trim().eq_ignore_ascii_case("application/json")
-        || !["", "charset=utf-8", "charset=\"utf-8\""].contains(&&*charset)
-    {
+    if !media_type::is_json(content) {
         return Err(Fault::media_type());
     }
     if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
@@ -37,18 +34,7 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<(), Fault> {
 /// Whether the client takes this type (RFC 9110, section 12.5.1).
 pub(super) fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     let group = wanted.split('/').next().unwrap_or_default();
-    let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    ranges.flat_map(|value| value.split(',')).any(|range| {
-        let (kind, parameters) = range.split_once(';').unwrap_or((range, ""));
-        let kind = kind.trim().to_ascii_lowercase();
-        let refused = parameters.split(';').any(|parameter| {
-            parameter
-                .trim()
-                .strip_prefix("q=")
-                .is_some_and(|weight| weight.trim_end_matches(['0', '.']).is_empty())
-        });
-        !refused && (kind == wanted || kind == "*/*" || kind == format!("{group}/*"))
-    })
+    media_type::accepted(headers).any(|kind| kind == wanted || kind == "*/*" || kind == format!("{group}/*"))
 }
 
 /// The version that the headers declare.
@@ -69,8 +55,7 @@ pub(super) fn check_repeated(headers: &HeaderMap, request: &Request) -> Result<(
         Fault::invalid_params("/params/_meta/io.modelcontextprotocol~1protocolVersion: is missing or no text")
     })?;
     same(headers, VERSION, declared)?;
-    // One of the legacy era is spoken here too, but not in this way.
-    if declared != VERSIONS[0] && !VERSIONS.contains(&declared) {
+    if !VERSIONS.contains(&declared) {
         return Err(Fault::unsupported_version(declared, &VERSIONS));
     }
     same(headers, METHOD, &request.method)?;
@@ -112,7 +97,7 @@ pub(super) fn one<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Opti
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, header};
 
     use super::*;
 

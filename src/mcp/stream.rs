@@ -6,14 +6,13 @@ use std::convert::Infallible;
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use futures_util::stream::unfold;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::{app::App, signals::HEARTBEAT};
+use crate::{app::App, signals};
 
 /// What comes out of a call.
 #[derive(Debug)]
@@ -38,12 +37,7 @@ pub(super) fn stream<S>(frames: S) -> Response
 where
     S: futures_util::Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
 {
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        // A proxy that collects an answer before it passes it on would hold everything back.
-        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    (headers, Body::from_stream(frames)).into_response()
+    (signals::stream_headers(), Body::from_stream(frames)).into_response()
 }
 
 /// One message as an event. JSON is one line.
@@ -51,9 +45,9 @@ pub(super) fn frame(message: &Value) -> Bytes {
     format!("event: message\ndata: {message}\n\n").into()
 }
 
-/// A sign of life, for proxies that end what is silent.
+/// A sign of life.
 pub(super) fn heartbeat() -> Bytes {
-    Bytes::from_static(b": still here\n\n")
+    Bytes::from_static(signals::STILL_HERE)
 }
 
 struct Reader {
@@ -78,7 +72,7 @@ impl Reader {
                 }
                 None => None,
             },
-            () = self.app.clock.sleep(HEARTBEAT) => Some(heartbeat()),
+            () = self.app.clock.sleep(signals::HEARTBEAT) => Some(heartbeat()),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use http::{HeaderName, HeaderValue, header};
 use tokio::sync::watch;
 
 use crate::{
@@ -17,6 +18,19 @@ use crate::{
 
 /// How long a silent feed stays without a sign of life.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// The sign of life of a stream of server-sent events, for proxies that end what is silent: a comment (WHATWG HTML,
+/// section 9.2.6).
+pub const STILL_HERE: &[u8] = b": still here\n\n";
+
+/// The headers of a stream of server-sent events.
+pub fn stream_headers() -> [(HeaderName, HeaderValue); 2] {
+    [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        // A proxy that collects an answer before it passes it on would hold everything back.
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ]
+}
 
 /// A place in one MCP server's signals.
 pub struct Feed {
