@@ -53,8 +53,8 @@ pub(super) fn check(
         return Err(TokenRefusal::Audience);
     }
     claims.check_times(now, server.leeway)?;
-    // These only stand in ID tokens; one that went to a client must not speak for its user here.
-    if typ != Some("at+jwt") && ["nonce", "at_hash", "c_hash"].iter().any(|name| claims.has(name)) {
+    // One that went to a client must not speak for its user here.
+    if claims.are_of_id_token(typ) {
         return Err(TokenRefusal::Type);
     }
     bearer(&claims, server)

@@ -21,6 +21,11 @@ impl Claims {
         self.0.has(name)
     }
 
+    /// Whether this is an ID token that would pass for an access token.
+    pub(super) fn are_of_id_token(&self, typ: Option<&str>) -> bool {
+        self.0.are_of_id_token(typ)
+    }
+
     /// A string; another type is an error, absence is not.
     pub(super) fn text(&self, name: &str) -> Result<Option<&str>, TokenRefusal> {
         Ok(self.0.text(name)?)

@@ -118,9 +118,8 @@ impl Inner {
             return Err(Refusal::Invalid("meant for another server"));
         }
         let expires_at = claims.check_times(now_ms(), self.leeway)?;
-        // These only stand in ID tokens; one that went to a client must not speak for its user here.
-        let is_id_token = ["nonce", "at_hash", "c_hash"].iter().any(|name| claims.has(name));
-        if jws.typ.as_deref() != Some("at+jwt") && is_id_token {
+        // One that went to a client must not speak for its user here.
+        if claims.are_of_id_token(jws.typ.as_deref()) {
             return Err(Refusal::Invalid("of another type"));
         }
         let sub = claims.text(&self.subject_claim)?.filter(|sub| !sub.is_empty());

@@ -70,6 +70,13 @@ impl Claims {
         }
     }
 
+    /// Whether this is an ID token that would pass for an access token: it has claims that only stand in ID tokens, and
+    /// its `typ`, as [`Jws`](crate::Jws) has it, is not that of an access token (RFC 9068, section 2.1).
+    #[must_use]
+    pub fn are_of_id_token(&self, typ: Option<&str>) -> bool {
+        typ != Some("at+jwt") && ["nonce", "at_hash", "c_hash"].iter().any(|name| self.has(name))
+    }
+
     /// A NumericDate (RFC 7519, section 2) in whole seconds: a number of the years 1970 to 9999, its fraction cut off.
     ///
     /// # Errors

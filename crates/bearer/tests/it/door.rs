@@ -61,15 +61,10 @@ async fn a5_a6_a7_a8_a10_p1_a_token_must_be_an_honest_one_for_this_server() {
         ("an ID token", stand.forged(&Forge::new().header("typ", "JWT").claim("nonce", "n"))),
         ("another type", stand.forged(&Forge::new().header("typ", "logout+jwt"))),
         ("an extension", stand.forged(&Forge::new().header("crit", json!(["x"])))),
-        ("an unknown key", stand.forged(&Forge::new().unknown_kid())),
-        ("unsigned", stand.forged(&Forge::new().signed(Signature::Nothing))),
-        ("symmetric", stand.forged(&Forge::new().signed(Signature::PublicKeyAsSecret))),
-        ("a stranger's key", stand.forged(&Forge::new().signed(Signature::Stranger))),
-        ("a key of its own", stand.forged(&Forge::new().signed(Signature::EmbeddedKey))),
-        ("tampered with", stand.forged(&Forge::new().signed(Signature::Broken))),
         ("nonsense", "nonsense".to_owned()),
     ];
-    for (what, token) in tokens {
+    let unproven = Forge::unproven().map(|(what, forge)| (what, stand.forged(&forge)));
+    for (what, token) in tokens.into_iter().chain(unproven) {
         let response = stand.with_token("/mcp", &token).await;
         assert_eq!(response.status(), 401, "{what}");
         assert!(challenge(&response).contains("error=\"invalid_token\""), "{what}");
