@@ -147,6 +147,20 @@ pub struct Created {
     pub reply: Reply,
 }
 
+const NEITHER: &str = "neither one elicitation nor several";
+
+/// What an answer is about: it has one member or the other, and never an empty list.
+pub(crate) fn one_or_several(
+    one: Option<Elicitation>,
+    several: Option<Vec<Elicitation>>,
+) -> Result<Vec<Elicitation>, &'static str> {
+    match (one, several) {
+        (Some(one), None) => Ok(vec![one]),
+        (None, Some(several)) if !several.is_empty() => Ok(several),
+        _ => Err(NEITHER),
+    }
+}
+
 #[derive(Deserialize)]
 struct CreatedWire {
     elicitation: Option<Elicitation>,
@@ -158,13 +172,8 @@ impl TryFrom<CreatedWire> for Created {
     type Error = &'static str;
 
     fn try_from(wire: CreatedWire) -> Result<Self, &'static str> {
-        let mut all = match (wire.elicitation, wire.elicitations) {
-            (Some(one), None) => vec![one],
-            (None, Some(several)) => several,
-            _ => Vec::new(),
-        }
-        .into_iter();
-        let elicitation = all.next().ok_or("neither one elicitation nor several")?;
+        let mut all = one_or_several(wire.elicitation, wire.elicitations)?.into_iter();
+        let elicitation = all.next().ok_or(NEITHER)?;
         Ok(Self { elicitation, further: all.collect(), reply: wire.reply })
     }
 }

@@ -6,7 +6,7 @@ use consentry_elicitation::{Outcome, Reply};
 use serde::Deserialize;
 use time::OffsetDateTime;
 
-use crate::{Account, Elicitation, Secret};
+use crate::{Account, Elicitation, Secret, elicitation::one_or_several};
 
 /// The answer to a [`Resolve`](crate::Resolve).
 ///
@@ -197,11 +197,6 @@ impl TryFrom<Wire> for Resolution {
     type Error = &'static str;
 
     fn try_from(wire: Wire) -> Result<Self, &'static str> {
-        let all = |one: Option<Elicitation>, several: Option<Vec<Elicitation>>| match (one, several) {
-            (Some(one), None) => Ok(vec![one]),
-            (None, Some(several)) if !several.is_empty() => Ok(several),
-            _ => Err("neither one elicitation nor several"),
-        };
         Ok(match wire {
             Wire::Ready { credential: Some(credential), connection: Some(connection), results: None } => {
                 Self::Ready(vec![Grant { provider: connection.provider.clone(), credential, connection }])
@@ -213,11 +208,16 @@ impl TryFrom<Wire> for Resolution {
             }
             Wire::Ready { .. } => return Err("neither one credential nor several"),
             Wire::ActionRequired { elicitation, elicitations, reply } => {
-                Self::ActionRequired(ActionRequired { elicitations: all(elicitation, elicitations)?, reply })
+                Self::ActionRequired(ActionRequired {
+                    elicitations: one_or_several(elicitation, elicitations)?,
+                    reply,
+                })
             }
-            Wire::Refused { outcome, elicitation, elicitations, reply } => {
-                Self::Refused(Refused { outcome, elicitations: all(elicitation, elicitations)?, reply })
-            }
+            Wire::Refused { outcome, elicitation, elicitations, reply } => Self::Refused(Refused {
+                outcome,
+                elicitations: one_or_several(elicitation, elicitations)?,
+                reply,
+            }),
         })
     }
 }
