@@ -98,11 +98,13 @@ impl Plan<'_> {
     /// What differs from the defaults.
     fn settings(&self, public: SocketAddr, public_url: &str) -> String {
         let Self { internal, resource, secrets, .. } = self;
-        let (issuer, provider) = (self.example_id.base_url(), self.example_files.base_url());
+        let issuer = self.example_id.base_url();
         let directory = self.directory.display();
         let database =
             self.database.map_or_else(|| format!("sqlite:{directory}/consentry.db"), str::to_owned);
-        let Secrets { sign_in, files, api_key } = secrets;
+        let Secrets { sign_in, api_key, .. } = secrets;
+        let server = mcp_server(SERVER, "Demo MCP server", resource, api_key, PROVIDER);
+        let provider = self.provider(PROVIDER, "Example Files", "See the names of your files");
         let guest = self.guest.map(|guest| self.guest_settings(guest)).unwrap_or_default();
         format!(
             r#"public_url = "{public_url}"
@@ -127,53 +129,48 @@ name = "Example ID"
 issuer = "{issuer}"
 client_id = "consentry"
 client_secret = {{ value = "{sign_in}" }}
-
-[[mcp_servers]]
-id = "{SERVER}"
-name = "Demo MCP server"
-resource = "{resource}"
-authorization_server = "{AUTHORITY}"
-api_keys = [{{ value = "{api_key}" }}]
-providers = ["{PROVIDER}"]
-
-[[providers]]
-id = "{PROVIDER}"
-name = "Example Files"
-issuer = "{provider}"
-client_id = "consentry"
-client_secret = {{ value = "{files}" }}
-scopes = ["files.read"]
-scope_words = {{ "files.read" = "See the names of your files" }}
-probe = {{ url = "{provider}/me", id = "id", label = "login" }}
-{guest}"#
+{server}{provider}{guest}"#
         )
     }
 
     /// Another MCP server, and a provider that has GitHub's name and is Example Files.
     fn guest_settings(&self, Guest { resource, api_key }: &Guest) -> String {
-        let (provider, files) = (self.example_files.base_url(), &self.secrets.files);
+        let name = "GitHub (played by Example Files)";
+        mcp_server(GUEST, "Example MCP server", resource, api_key, GUEST_PROVIDER)
+            + &self.provider(GUEST_PROVIDER, name, "See the names of your repositories")
+    }
+
+    /// Example Files, under any name.
+    fn provider(&self, id: &str, name: &str, words: &str) -> String {
+        let (url, secret) = (self.example_files.base_url(), &self.secrets.files);
         format!(
             r#"
-[[mcp_servers]]
-id = "{GUEST}"
-name = "Example MCP server"
-resource = "{resource}"
-authorization_server = "{AUTHORITY}"
-api_keys = [{{ value = "{api_key}" }}]
-providers = ["{GUEST_PROVIDER}"]
-
 [[providers]]
-id = "{GUEST_PROVIDER}"
-name = "GitHub (played by Example Files)"
-issuer = "{provider}"
+id = "{id}"
+name = "{name}"
+issuer = "{url}"
 client_id = "consentry"
-client_secret = {{ value = "{files}" }}
+client_secret = {{ value = "{secret}" }}
 scopes = ["files.read"]
-scope_words = {{ "files.read" = "See the names of your repositories" }}
-probe = {{ url = "{provider}/me", id = "id", label = "login" }}
+scope_words = {{ "files.read" = "{words}" }}
+probe = {{ url = "{url}/me", id = "id", label = "login" }}
 "#
         )
     }
+}
+
+fn mcp_server(id: &str, name: &str, resource: &str, api_key: &str, provider: &str) -> String {
+    format!(
+        r#"
+[[mcp_servers]]
+id = "{id}"
+name = "{name}"
+resource = "{resource}"
+authorization_server = "{AUTHORITY}"
+api_keys = [{{ value = "{api_key}" }}]
+providers = ["{provider}"]
+"#
+    )
 }
 
 /// A port that can be had. It is let go again, because Consentry's own URL stands in its settings, which come first.

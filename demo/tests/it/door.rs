@@ -1,6 +1,6 @@
 //! Who is let in: the token, the session, the page it comes from.
 
-use consentry_fakes::{Forge, Signature};
+use consentry_fakes::Forge;
 use demo::mcp_client::Era;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -51,15 +51,10 @@ async fn a_token_must_be_an_honest_one_for_this_server() {
         ("no expiry", stand.forged(&Forge::new().without("exp"))),
         ("no subject", stand.forged(&Forge::new().without("sub"))),
         ("no access token", stand.forged(&id_token_type)),
-        ("unknown key", stand.forged(&Forge::new().unknown_kid())),
-        ("unsigned", stand.forged(&Forge::new().signed(Signature::Nothing))),
-        ("symmetric", stand.forged(&Forge::new().signed(Signature::PublicKeyAsSecret))),
-        ("a stranger's key", stand.forged(&Forge::new().signed(Signature::Stranger))),
-        ("a key of its own", stand.forged(&Forge::new().signed(Signature::EmbeddedKey))),
-        ("tampered with", stand.forged(&Forge::new().signed(Signature::Broken))),
         ("nonsense", "nonsense".to_owned()),
     ];
-    for (what, token) in tokens {
+    let unproven = Forge::unproven().map(|(what, forge)| (what, stand.forged(&forge)));
+    for (what, token) in tokens.into_iter().chain(unproven) {
         let response = initialize(&stand).bearer_auth(token).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{what}");
         assert!(challenge(&response).contains("error=\"invalid_token\""), "{what}");

@@ -44,6 +44,19 @@ impl Forge {
         Self::default()
     }
 
+    /// Each way to present a token that no key of the issuer has signed, with a name for it. Nobody may take one.
+    pub fn unproven() -> [(&'static str, Self); 6] {
+        let signed = |signature| Self::new().signed(signature);
+        [
+            ("an unknown key", Self::new().unknown_kid()),
+            ("unsigned", signed(Signature::Nothing)),
+            ("symmetric", signed(Signature::PublicKeyAsSecret)),
+            ("a stranger's key", signed(Signature::Stranger)),
+            ("a key of its own", signed(Signature::EmbeddedKey)),
+            ("tampered with", signed(Signature::Broken)),
+        ]
+    }
+
     /// Sets a claim to any value, `null` included.
     #[must_use]
     pub fn claim(mut self, name: &str, value: impl Into<Value>) -> Self {
