@@ -1,12 +1,16 @@
 //! The database that a command works on: the one that is there. A wrong path must not look like an empty database, least
 //! of all to whoever is in a hurry.
 
-use super::output::CliError;
+use super::{output::CliError, serve::refused};
 use crate::{
+    app::App,
     audit::Sealer,
     config::{self, Settings},
     elicitation::{MalformedId, ProviderId, ServerId},
+    keys,
     random::Random,
+    recorder,
+    server::barred,
     store::Store,
     vault::Vault,
 };
@@ -44,6 +48,24 @@ pub(super) async fn recorded(settings: &mut Settings) -> Result<Recorded, CliErr
 /// Where the chains end that this command has written to the audit record: what `audit verify --expect` compares with.
 pub(super) async fn heads(store: &Store) -> Vec<String> {
     store.audit_heads().await.iter().map(ToString::to_string).collect()
+}
+
+/// Before a command seals something: from then on every server has to open it.
+pub(super) async fn enter(app: &App) -> Result<(), CliError> {
+    let entered = keys::enter(&app.store, &app.vault, None, app.clock.now()).await;
+    barred(entered.map_err(CliError::failed)?).map_err(refused)
+}
+
+/// Ends a command that did what the server does, once everything is written, also where it stopped half way. Gives the
+/// [`heads`].
+pub(super) async fn finish(app: &App) -> Vec<String> {
+    app.shutdown.cancel();
+    app.tasks.close();
+    app.tasks.wait().await;
+    recorder::finish(app).await;
+    let heads = heads(&app.store).await;
+    app.store.shut_down().await;
+    heads
 }
 
 /// Refuses a SQLite file that does not exist.

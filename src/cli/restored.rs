@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Context,
-    database::{Recorded, heads, is_there, open, recorded},
+    database::{Recorded, enter, finish, heads, is_there, open, recorded},
     output::{CliError, table},
     process::Signals,
     serve::refused,
@@ -22,7 +22,7 @@ use crate::{
     config::Settings,
     credential::try_doubted,
     keys,
-    server::{Purpose, TlsFiles, assemble, barred},
+    server::{Purpose, TlsFiles, assemble},
     store::{Restore, Store, Tally},
     vault::Vault,
 };
@@ -81,12 +81,7 @@ async fn verify(context: &Context, settings: Settings) -> Result<(), CliError> {
     is_there(&settings)?;
     let app = assemble(settings, Clock::system(), Purpose::Command).await.map_err(refused)?;
     let report = verify_with(&app).await;
-    app.shutdown.cancel();
-    app.tasks.close();
-    app.tasks.wait().await;
-    crate::recorder::finish(&app).await;
-    let heads = heads(&app.store).await;
-    app.store.shut_down().await;
+    let heads = finish(&app).await;
     let report = report?;
     context.out.say_recorded(report.value(), &report.words(), &heads)?;
     if report.in_doubt() == 0 { Ok(()) } else { Err(CliError::Told) }
@@ -95,9 +90,7 @@ async fn verify(context: &Context, settings: Settings) -> Result<(), CliError> {
 async fn verify_with(app: &App) -> Result<Report, CliError> {
     let now = app.clock.now();
     let restore = latest(&app.store).await?;
-    // New tokens are sealed from here on, which the servers have to open.
-    let entered = keys::enter(&app.store, &app.vault, None, now).await;
-    barred(entered.map_err(CliError::failed)?).map_err(refused)?;
+    enter(app).await?;
     app.store.let_refreshes_go(&restore, now).await.map_err(CliError::failed)?;
     // Nobody may be there to read it.
     let said = format!("Refreshes go on. {} connections were in doubt.", restore.connections);

@@ -13,7 +13,7 @@ use super::{
     super::{
         Context,
         audit::subject,
-        database::{Narrowed, heads, is_there},
+        database::{Narrowed, enter, finish, is_there},
         output::{CliError, table},
         process::has_terminal,
         serve::refused,
@@ -26,8 +26,7 @@ use crate::{
     config::Settings,
     connection::Connection,
     credential::{Revocation, disconnect},
-    keys,
-    server::{Purpose, assemble, barred},
+    server::{Purpose, assemble},
     store::ConnectionFilter,
 };
 
@@ -76,13 +75,7 @@ pub(super) async fn run(context: &Context, settings: Settings, args: Args) -> Re
         Some(id) => one(&app, id, args.yes).await,
         None => matching(&app, &args).await,
     };
-    app.shutdown.cancel();
-    app.tasks.close();
-    app.tasks.wait().await;
-    crate::recorder::finish(&app).await;
-    // Once everything is written, also where it ended half way.
-    let heads = heads(&app.store).await;
-    app.store.shut_down().await;
+    let heads = finish(&app).await;
     match done {
         Ok(Said { value, text, whole }) => {
             context.out.say_recorded(value, &text, &heads)?;
@@ -101,12 +94,6 @@ struct Said {
     text: String,
     /// Whether everything was done.
     whole: bool,
-}
-
-/// From here on something is sealed for the providers, which the servers have to open.
-async fn enter(app: &App) -> Result<(), CliError> {
-    let entered = keys::enter(&app.store, &app.vault, None, app.clock.now()).await;
-    barred(entered.map_err(CliError::failed)?).map_err(refused)
 }
 
 async fn one(app: &App, id: &str, yes: bool) -> Result<Said, CliError> {
