@@ -45,7 +45,7 @@ statements! {
     BY_TAG = "SELECT cookie_hash, code_tag, proven_at_ms FROM browser_codes \
         WHERE elicitation = $1 AND code_tag = $2 AND expires_at_ms > $3";
 
-    /// That browser alone is the owner's from here on.
+    /// That browser is the owner's from here on, besides any that was proven before.
     PROVE = "UPDATE browser_codes SET proven_at_ms = $2, expires_at_ms = $3 \
         WHERE cookie_hash = $1 AND proven_at_ms IS NULL AND expires_at_ms > $2";
 
