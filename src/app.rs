@@ -85,6 +85,16 @@ impl App {
         self.providers.get(provider).filter(|_| may)
     }
 
+    /// What an MCP server is called. One that was removed from the settings meanwhile still has its id.
+    pub fn server_name(&self, id: &ServerId) -> String {
+        self.server(id).map_or_else(|| id.to_string(), |server| server.name.clone())
+    }
+
+    /// What a provider is called, the same way.
+    pub fn provider_name(&self, id: &ProviderId) -> String {
+        self.providers.get(id).map_or_else(|| id.to_string(), |provider| provider.name.clone())
+    }
+
     /// Counts, logs and records a refusal that a defender wants to see. `actor` is who was refused, if that is known.
     pub fn security_event(&self, event: SecurityEvent, actor: Actor, about: impl Into<About>) {
         self.metrics.security_event(event);

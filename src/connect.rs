@@ -9,6 +9,7 @@ mod account;
 mod agree;
 mod arrive;
 mod ask;
+mod close;
 mod code;
 mod cookie;
 mod finish;
@@ -22,7 +23,8 @@ pub use self::{
     account::{Answer, answer, offered, seen},
     agree::{Begun, begin, leave},
     arrive::{Arrival, Arriving, arrive, resume},
-    ask::{Prepared, Question, ask, ask_once, asked_before, link, read, satisfy},
+    ask::{Prepared, Question, as_ask, ask, ask_once, asked_before, link, read, satisfy},
+    close::{close, hear},
     code::{CodeCookie, Minted, is_by_code, mint, prove},
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,

@@ -50,8 +50,10 @@ pub(super) async fn first_reply(
     if !client.elicitation.form() {
         let Some(first) = asked.first() else { return Ok(None) };
         let server = &caller.server().name;
-        let message =
-            format!("{server} must ask for a code before {} can be connected.", provider(caller, first));
+        let message = format!(
+            "{server} must ask for a code before {} can be connected.",
+            caller.app.provider_name(&first.provider)
+        );
         return Ok(Some(choose(client, &form(first, message)?, turn)));
     }
     let by_link = client.elicitation.url()
@@ -79,13 +81,13 @@ pub(super) async fn ask(
         None => format!(
             "Type the code that the page at {host} shows you, to connect {}. So {} knows that the browser with that page \
              is yours. If somebody else gave you a code, do not type it.",
-            provider(caller, first),
+            caller.app.provider_name(&first.provider),
             caller.server().name,
         ),
         Some(left) => format!(
             "No page that is open now shows that code. Type the one that your own page at {host} shows you, to connect \
              {}. Tries left: {left}.",
-            provider(caller, first),
+            caller.app.provider_name(&first.provider),
         ),
     };
     form(first, message).map(Some)
@@ -182,9 +184,4 @@ fn form(asked: &Elicitation, message: String) -> Result<FormAsk, Problem> {
         Problem::internal()
     })?;
     Ok(FormAsk::new(key(asked), request))
-}
-
-fn provider(caller: &Caller, asked: &Elicitation) -> String {
-    let known = caller.app.providers.get(&asked.provider);
-    known.map_or_else(|| asked.provider.to_string(), |known| known.name.clone())
 }

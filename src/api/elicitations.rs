@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use axum::{http::StatusCode, response::Response};
-use consentry_elicitation::{Reply, Turn, choose};
+use consentry_elicitation::{ElicitAction, Reply, Turn, choose};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    connect::{self, Refusal},
+    connect,
     elicitation::{Elicitation, ElicitationId, State},
     signals,
 };
@@ -124,13 +124,13 @@ pub(super) async fn respond(
     }
     let app = &caller.app;
     let mut elicitation = connect::read(app, &caller.server().id, id).await?;
-    let end = match action {
+    let no = match action {
         Action::Accept | Action::Error => None,
-        Action::Decline => Some((State::Declined, "declined_by_client")),
-        Action::Cancel => Some((State::Cancelled, "cancelled_by_client")),
+        Action::Decline => Some(ElicitAction::Decline),
+        Action::Cancel => Some(ElicitAction::Cancel),
     };
-    if let Some((end, reason)) = end {
-        close(&caller, &elicitation, end, reason).await?;
+    if let Some(no) = no {
+        connect::hear(app, &elicitation, no).await?;
         elicitation = connect::read(app, &caller.server().id, id).await?;
     }
     let reply = match action {
@@ -162,23 +162,9 @@ pub(super) async fn cancel(
 ) -> Result<Response, Problem> {
     let app = &caller.app;
     let found = connect::read(app, &caller.server().id, id).await?;
-    close(&caller, &found, State::Cancelled, "cancelled_by_server").await?;
+    connect::close(app, &found, State::Cancelled, "cancelled_by_server").await?;
     let elicitation = connect::read(app, &caller.server().id, id).await?;
     json(StatusCode::OK, &AnsweredView { elicitation: ElicitationView::new(app, &elicitation), reply: None })
-}
-
-/// Ends an open elicitation; one that is over stays as it is.
-pub(super) async fn close(
-    caller: &Caller,
-    elicitation: &Elicitation,
-    end: State,
-    reason: &str,
-) -> Result<(), Refusal> {
-    let app = &caller.app;
-    if elicitation.stored.is_open() && app.store.close(elicitation, end, reason, app.clock.now()).await? {
-        app.metrics.elicitations_ended(end, 1);
-    }
-    Ok(())
 }
 
 /// Where nobody can sign in: the form that asks for the code which the page behind the link shows. For a legacy client,

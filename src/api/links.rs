@@ -64,15 +64,7 @@ pub(super) fn asks(
     elicitations: &[Elicitation],
     message: Option<&str>,
 ) -> Result<Vec<Ask>, Problem> {
-    let ask = |elicitation: &Elicitation| {
-        let provider = &elicitation.provider;
-        // One that was removed from the settings meanwhile still has its id.
-        let name =
-            app.providers.get(provider).map_or_else(|| provider.to_string(), |known| known.name.clone());
-        let url = connect::link(app, elicitation.id).parse().map_err(|_| Problem::internal())?;
-        let ask = Ask::new(provider.as_str(), name, elicitation.id.to_string(), url);
-        Ok(ask.message(message.or(elicitation.message.as_deref()).unwrap_or_default()))
-    };
+    let ask = |one| connect::as_ask(app, one, message).map_err(|_| Problem::internal());
     elicitations.iter().map(ask).collect()
 }
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use consentry_elicitation::{ElicitAction, InputResponses, STATE_ONLY_ROUNDS, Turn, choose, reply::keys};
 
 use crate::{
-    connect::Refusal,
+    connect::{self, Refusal},
     elicitation::{Elicitation, ElicitationId, State},
     signals,
     subject::Subject,
@@ -18,7 +18,6 @@ use crate::{
 use super::{
     auth::Caller,
     code,
-    elicitations::close,
     links::{action_required, answer_with, asks, outcome, refused},
     problem::Problem,
     question::Question,
@@ -161,15 +160,12 @@ async fn hear(caller: &Caller, asked: &[Elicitation], responses: &InputResponses
     for (key, elicitation) in keys(&asks).iter().zip(asked) {
         let of_form = if code::is_used(caller) { responses.action(&code::key(elicitation)) } else { None };
         let said = [responses.action(key), of_form];
-        let end = if said.contains(&Some(ElicitAction::Decline)) {
-            (State::Declined, "declined_by_client")
-        } else if said.contains(&Some(ElicitAction::Cancel)) {
-            (State::Cancelled, "cancelled_by_client")
-        } else {
-            continue;
-        };
-        close(caller, elicitation, end.0, end.1).await?;
-        closed = true;
+        let no =
+            [ElicitAction::Decline, ElicitAction::Cancel].into_iter().find(|no| said.contains(&Some(*no)));
+        if let Some(no) = no {
+            connect::hear(&caller.app, elicitation, no).await?;
+            closed = true;
+        }
     }
     Ok(closed)
 }

@@ -9,7 +9,7 @@ use crate::{
     secret::Secret,
 };
 
-use super::{Refusal, cookie::AttemptCookie, open::Opened, sealing::attempt_place};
+use super::{Refusal, close, cookie::AttemptCookie, open::Opened, sealing::attempt_place};
 
 /// A begun attempt.
 #[derive(Debug)]
@@ -30,9 +30,7 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
     let asked = mine.elicitation();
     let Some(provider) = app.offers(&asked.server, &asked.provider) else {
         // No further trip can mend it.
-        if app.store.close(asked, State::Failed, "provider_removed", now).await? {
-            app.metrics.elicitations_ended(State::Failed, 1);
-        }
+        close(app, asked, State::Failed, "provider_removed").await?;
         return Err(Refusal::Moved);
     };
     let endpoints = app.providers.endpoints(&provider).await?;

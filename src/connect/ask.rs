@@ -1,5 +1,7 @@
 //! Asking a user to connect: an elicitation is made, or the open one for the same question is used again.
 
+use consentry_elicitation::Ask;
+
 use crate::{
     app::App,
     connection::Connection,
@@ -128,6 +130,16 @@ pub async fn satisfy(app: &App, found: &Elicitation) -> Result<bool, Refusal> {
         return Ok(false);
     }
     Ok(app.store.satisfy(found, existing.as_grant(), now).await?)
+}
+
+/// The link as the choice of a reply sees it; with `message` in place of the elicitation's own.
+///
+/// # Errors
+/// When the link is no URL, which is a mistake of ours.
+pub fn as_ask(app: &App, asked: &Elicitation, message: Option<&str>) -> Result<Ask, url::ParseError> {
+    let name = app.provider_name(&asked.provider);
+    let ask = Ask::new(asked.provider.as_str(), name, asked.id.to_string(), link(app, asked.id).parse()?);
+    Ok(ask.message(message.or(asked.message.as_deref()).unwrap_or_default()))
 }
 
 /// The link that the user opens; it holds the id and nothing else (R6).

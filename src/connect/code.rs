@@ -9,7 +9,6 @@ use std::time::Duration;
 use crate::{
     app::App,
     audit::Actor,
-    clock::Millis,
     config::BrowserIdentity,
     elicitation::{BrowserCode, Elicitation, ElicitationId, State},
     random::Random,
@@ -19,7 +18,7 @@ use crate::{
     vault::{Purpose, Vault},
 };
 
-use super::Refusal;
+use super::{Refusal, close};
 
 /// How long a code can be typed.
 const CODE_LIFE: Duration = Duration::from_mins(5);
@@ -175,20 +174,12 @@ pub async fn prove(
             continue;
         }
         least = least.min(left);
-        if left <= 0 {
-            end(app, asked, id, now).await?;
+        // The client has passed on as many wrong codes as it may.
+        if let Some(one) = asked.iter().find(|one| one.id == id && left <= 0) {
+            close(app, one, State::Failed, TRIES_SPENT).await?;
         }
     }
     Ok(Some(least))
-}
-
-/// The client has passed on as many wrong codes as it may.
-async fn end(app: &App, asked: &[Elicitation], id: ElicitationId, now: Millis) -> Result<(), Refusal> {
-    let Some(one) = asked.iter().find(|one| one.id == id) else { return Ok(()) };
-    if app.store.close(one, State::Failed, TRIES_SPENT, now).await? {
-        app.metrics.elicitations_ended(State::Failed, 1);
-    }
-    Ok(())
 }
 
 /// A code as it was minted, whatever its person put between the letters.

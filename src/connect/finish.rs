@@ -19,7 +19,7 @@ use crate::{
 };
 
 use super::{
-    Refusal,
+    Refusal, close,
     sealing::{Offer, attempt_place, connection_place},
 };
 
@@ -269,13 +269,8 @@ pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, a
 }
 
 async fn close_failed(app: &App, asked: &Elicitation, reason: &str) {
-    let now = app.clock.now();
-    match app.store.close(asked, State::Failed, reason, now).await {
-        Ok(true) => app.metrics.elicitations_ended(State::Failed, 1),
-        Ok(false) => {}
-        Err(error) => {
-            tracing::error!(elicitation = %asked.id, %error, "a failed elicitation could not be closed");
-        }
+    if let Err(error) = close(app, asked, State::Failed, reason).await {
+        tracing::error!(elicitation = %asked.id, %error, "a failed elicitation could not be closed");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use consentry_elicitation::{Ask, Body, Content, ElicitAction, Outcome, Reply};
+use consentry_elicitation::{Ask, Body, Content, Outcome, Reply};
 
 use super::{Mcp, fault::Fault, tools::ToolCall};
 use crate::{
@@ -39,12 +39,7 @@ impl Ended {
 impl ToolCall {
     /// The link of an elicitation.
     pub(super) fn ask(&self, elicitation: &Elicitation) -> Result<Ask, Fault> {
-        let (app, provider) = (&self.mcp.app, &elicitation.provider);
-        let name =
-            app.providers.get(provider).map_or_else(|| provider.to_string(), |known| known.name.clone());
-        let url = connect::link(app, elicitation.id).parse().map_err(|_| Fault::internal())?;
-        let ask = Ask::new(provider.as_str(), name, elicitation.id.to_string(), url);
-        Ok(ask.message(elicitation.message.clone().unwrap_or_default()))
+        connect::as_ask(&self.mcp.app, elicitation, None).map_err(|_| Fault::internal())
     }
 }
 
@@ -66,20 +61,6 @@ impl Mcp {
         };
         let now = self.app.clock.now();
         Ok(found.first().map_or(Ended::Open, |one| Ended::of(one.state(now))))
-    }
-
-    /// The person said no in the client. It closes; a yes there changes nothing.
-    pub(super) async fn close(&self, elicitation: &Elicitation, action: ElicitAction) -> Result<(), Fault> {
-        let (end, reason) = match action {
-            ElicitAction::Accept => return Ok(()),
-            ElicitAction::Decline => (State::Declined, "declined_by_client"),
-            ElicitAction::Cancel => (State::Cancelled, "cancelled_by_client"),
-        };
-        let app = &self.app;
-        if elicitation.stored.is_open() && app.store.close(elicitation, end, reason, app.clock.now()).await? {
-            app.metrics.elicitations_ended(end, 1);
-        }
-        Ok(())
     }
 }
 

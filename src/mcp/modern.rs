@@ -24,7 +24,10 @@ use super::{
     state::{Bound, Known},
     tools::{self, Done, Step, Tool, ToolCall},
 };
-use crate::elicitation::{ENDPOINT_REF, Elicitation};
+use crate::{
+    connect,
+    elicitation::{ENDPOINT_REF, Elicitation},
+};
 
 /// What does not change until the program or its settings do, and differs by nothing that a cache could see.
 const LIST_TTL_MS: u64 = 300_000;
@@ -40,12 +43,12 @@ pub(super) async fn answer(
     let Request { id, method, params, .. } = request;
     let params = Value::Object(params);
     let client = Client::of_request(&method, &params)?;
-    let Value::Object(params) = params else { return Err(Fault::internal()) };
+    let Value::Object(mut params) = params else { return Err(Fault::internal()) };
     let result = match &*method {
         "server/discover" => mcp.in_era(Era::Modern, mcp.discovered()),
         "tools/list" => mcp.in_era(Era::Modern, cacheable(&json!({ "tools": tools::definitions() }))),
         "tools/call" => {
-            let call = mcp.call(caller, client, params.clone())?;
+            let call = mcp.call(caller, client, &mut params)?;
             match call.round(params).await? {
                 Answered::Result(result) => mcp.in_era(Era::Modern, result),
                 Answered::Reply(reply) => return mcp.hand_on(&id, reply),
@@ -77,16 +80,16 @@ impl Mcp {
         &self,
         caller: &Caller,
         client: Client,
-        mut params: Map<String, Value>,
+        params: &mut Map<String, Value>,
     ) -> Result<ToolCall, Fault> {
         let asker = Asker {
             client,
-            name: name_of_request(&params),
+            name: name_of_request(params),
             // Each call has an elicitation of its own, for nothing says that two calls are of one client (E30).
             reference: format!("{ENDPOINT_REF} {}", self.app.random.uuid().as_simple()),
             links: self.legacy_links,
         };
-        let (tool, arguments) = called(&mut params)?;
+        let (tool, arguments) = called(params)?;
         Ok(ToolCall { mcp: self.clone(), owner: caller.subject.clone(), asker, tool, arguments })
     }
 
@@ -195,7 +198,7 @@ impl ToolCall {
         let waited = known.link.as_ref().map_or(0, |link| link.waited);
         let reply = |turn: Turn<'_>| Answered::Reply(choose(&self.asker.client, &asks, turn));
         if let Some(action) = action {
-            self.mcp.close(elicitation, action).await?;
+            connect::hear(&self.mcp.app, elicitation, action).await?;
         } else if waited == 0 && elicitation.state(self.mcp.app.clock.now()).is_open() {
             // The answer is missing: asked again, and no error (M10).
             let state = bound.seal(&self.mcp, &known)?;
@@ -203,7 +206,7 @@ impl ToolCall {
         }
         let _seat = self.mcp.seats.take(&self.owner)?;
         Ok(match self.mcp.outcome(elicitation, LEG).await? {
-            Ended::Completed => self.finished(elicitation).await?.into(),
+            Ended::Completed => self.connected(elicitation).await?.into(),
             Ended::Refused(outcome) => reply(Turn::Refused(outcome)),
             Ended::Open if waited >= STATE_ONLY_ROUNDS => reply(Turn::Tell),
             Ended::Open => {

@@ -13,7 +13,6 @@ use super::{Mcp, fault::Fault, tools::Tool};
 use crate::{
     clock::Millis,
     elicitation::{ElicitationId, ServerId},
-    secret::Hash,
     subject::Subject,
     vault::Purpose,
 };
@@ -87,9 +86,7 @@ impl<'a> Bound<'a> {
     pub(super) fn new(owner: &'a Subject, tool: Tool, arguments: &Map<String, Value>) -> Self {
         // In the order of the names, so that the same arguments make the same text.
         let sorted: BTreeMap<&String, &Value> = arguments.iter().collect();
-        let text = serde_json::to_string(&sorted).unwrap_or_default();
-        let digest = Hash::of(text.as_bytes());
-        Self { owner, tool, arguments: digest.0.iter().map(|byte| format!("{byte:02x}")).collect() }
+        Self { owner, tool, arguments: serde_json::to_string(&sorted).unwrap_or_default() }
     }
 
     fn context(&self) -> [&str; 5] {

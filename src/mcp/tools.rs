@@ -124,11 +124,6 @@ impl ToolCall {
         }
     }
 
-    /// The answer when what a link was for is done.
-    pub(super) async fn finished(&self, elicitation: &Elicitation) -> Result<Done, Fault> {
-        self.connected(elicitation).await
-    }
-
     /// Everything that this person has connected.
     async fn held(&self) -> Result<Vec<Held>, Fault> {
         let mut held = self.mcp.app.store.connections_of(&self.owner, HELD_MAX).await?;

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     clock::Millis,
+    connect,
     elicitation::Elicitation,
     mcp::{
         call::{Ended, LEG, words},
@@ -116,7 +117,7 @@ impl Talk {
                 let key = keys(&asks).into_iter().next().unwrap_or_default();
                 match named(&key, &answer).action(&key) {
                     Some(action) => {
-                        self.call.mcp.close(elicitation, action).await?;
+                        connect::hear(&self.call.mcp.app, elicitation, action).await?;
                         let patience = if action == ElicitAction::Accept { LEG } else { Duration::ZERO };
                         self.call.mcp.outcome(elicitation, patience).await?
                     }
@@ -130,7 +131,7 @@ impl Talk {
         Ok(match ended {
             Ended::Completed => {
                 self.completed(elicitation).await;
-                self.call.finished(elicitation).await?.into_result()
+                self.call.connected(elicitation).await?.into_result()
             }
             Ended::Refused(outcome) => say(&client, Turn::Refused(outcome)),
             Ended::Open => say(&client, Turn::Tell),

@@ -240,7 +240,7 @@ impl ToolCall {
     }
 
     /// What the link was for is done.
-    pub(super) async fn connected(&self, elicitation: &Elicitation) -> Result<Done, Fault> {
+    pub(in crate::mcp) async fn connected(&self, elicitation: &Elicitation) -> Result<Done, Fault> {
         let Elicitation { server, provider, .. } = elicitation;
         let text = format!("{} is connected now.", self.place(server, provider));
         self.tell(text, true, server, provider).await

@@ -22,8 +22,8 @@ impl ToolCall {
         let scopes = |scopes: &crate::scope::Scopes| scopes.iter().map(str::to_owned).collect::<Vec<_>>();
         json!({
             "id": connection.id.to_string(),
-            "server": { "id": connection.server.as_str(), "name": self.server_name(&connection.server) },
-            "provider": { "id": connection.provider.as_str(), "name": self.provider_name(&connection.provider) },
+            "server": { "id": connection.server.as_str(), "name": self.mcp.app.server_name(&connection.server) },
+            "provider": { "id": connection.provider.as_str(), "name": self.mcp.app.provider_name(&connection.provider) },
             "account": label(&connection.account),
             "works": connection.is_alive(now),
             "status": connection.status.as_str(),
@@ -45,16 +45,8 @@ impl ToolCall {
 
     /// `GitHub for Example Files`.
     pub(super) fn place(&self, server: &ServerId, provider: &ProviderId) -> String {
-        format!("{} for {}", self.provider_name(provider), self.server_name(server))
-    }
-
-    /// One that was removed from the settings meanwhile still has its id.
-    fn server_name(&self, id: &ServerId) -> String {
-        self.mcp.app.server(id).map_or_else(|| id.to_string(), |server| server.name.clone())
-    }
-
-    fn provider_name(&self, id: &ProviderId) -> String {
-        self.mcp.app.providers.get(id).map_or_else(|| id.to_string(), |provider| provider.name.clone())
+        let app = &self.mcp.app;
+        format!("{} for {}", app.provider_name(provider), app.server_name(server))
     }
 }
 
