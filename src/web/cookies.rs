@@ -73,20 +73,23 @@ impl Cookies {
 
     /// The attempts that must be dropped so that one more fits; row ids are ordered by time.
     pub fn attempts_to_drop(&self) -> Vec<String> {
-        let mut names: Vec<&str> = self.starting_with(ATTEMPT).map(|(name, _)| name).collect();
-        names.sort_unstable();
-        let too_many = (names.len() + 1).saturating_sub(ATTEMPTS_MAX);
-        names.into_iter().take(too_many).map(str::to_owned).collect()
+        oldest(self.starting_with(ATTEMPT).map(|(name, _)| (name, name)), ATTEMPTS_MAX)
     }
 
     /// The codes that must be dropped so that `new` fits; their values begin with the time.
     pub fn codes_to_drop(&self, new: &str) -> Vec<String> {
         let others = self.starting_with(CODE).filter(|(name, _)| *name != new);
-        let mut by_time: Vec<(&str, &str)> = others.map(|(name, value)| (value, name)).collect();
-        by_time.sort_unstable();
-        let too_many = (by_time.len() + 1).saturating_sub(CODES_MAX);
-        by_time.into_iter().take(too_many).map(|(_, name)| name.to_owned()).collect()
+        oldest(others.map(|(name, value)| (value, name)), CODES_MAX)
     }
+}
+
+/// The names of those cookies that must be dropped so that one more makes at most `most`. Each comes with what is ordered
+/// by its age.
+pub fn oldest<'a>(by_age: impl Iterator<Item = (&'a str, &'a str)>, most: usize) -> Vec<String> {
+    let mut by_age: Vec<(&str, &str)> = by_age.collect();
+    by_age.sort_unstable();
+    let too_many = (by_age.len() + 1).saturating_sub(most);
+    by_age.into_iter().take(too_many).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// The session's cookie, without the prefix.

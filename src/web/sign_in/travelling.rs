@@ -35,7 +35,8 @@ impl Here {
         let life = Some(settings.lifetimes.sign_in);
         let cookie = cookies::set(&settings.public_url, &name, value, life, SameSite::Lax);
         response.headers_mut().append(header::SET_COOKIE, cookie);
-        for name in self.sign_ins_to_drop() {
+        let others = self.cookies.starting_with(SIGN_IN).map(|(name, _)| (name, name));
+        for name in cookies::oldest(others, SIGN_INS_MAX) {
             self.forget(response, &name);
         }
     }
@@ -45,12 +46,5 @@ impl Here {
         let life = self.app.settings.lifetimes.sign_in;
         let mut others = self.cookies.starting_with(SIGN_IN);
         others.find_map(|(_, cookie)| self.app.identity.browser_of(cookie, life))
-    }
-
-    fn sign_ins_to_drop(&self) -> Vec<String> {
-        let mut names: Vec<&str> = self.cookies.starting_with(SIGN_IN).map(|(name, _)| name).collect();
-        names.sort_unstable();
-        let too_many = (names.len() + 1).saturating_sub(SIGN_INS_MAX);
-        names.into_iter().take(too_many).map(str::to_owned).collect()
     }
 }
