@@ -2,6 +2,7 @@
 //!
 //! What it must never do: repeat a value.
 
+use strsim::levenshtein;
 use toml::{Table, Value};
 
 use super::{Environment, findings::Findings};
@@ -30,7 +31,9 @@ pub(super) fn find(
         if !ours || name == FILE || sets(name) || secrets.iter().any(|secret| secret == name) {
             continue;
         }
-        let Some(nearest) = settings.iter().min_by_key(|setting| distance(setting, name)) else { continue };
+        let Some(nearest) = settings.iter().min_by_key(|setting| levenshtein(setting, name)) else {
+            continue;
+        };
         if bare(nearest) == bare(name) {
             findings.refuse(name, format!("is no setting; it is spelt {nearest}"));
         } else {
@@ -45,7 +48,7 @@ pub(super) fn find(
 pub(super) fn nearest(defaults: &Table, name: &str) -> String {
     let mut settings = Vec::new();
     names(defaults, PREFIX, &mut settings);
-    settings.into_iter().min_by_key(|setting| distance(setting, name)).unwrap_or_default()
+    settings.into_iter().min_by_key(|setting| levenshtein(setting, name)).unwrap_or_default()
 }
 
 /// The variable of each setting that one can be given to.
@@ -82,35 +85,4 @@ fn is_of_an_orchestrator(name: &str) -> bool {
 
 fn bare(name: &str) -> String {
     name.replace('_', "").to_ascii_uppercase()
-}
-
-/// How many characters must be changed, put in or taken out (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, mine) in one.chars().enumerate() {
-        let mut before = at;
-        row[0] = at + 1;
-        for (to, theirs) in other.iter().enumerate() {
-            let changed = before + usize::from(mine != *theirs);
-            before = row[to + 1];
-            row[to + 1] = changed.min(before + 1).min(row[to] + 1);
-        }
-    }
-    row[other.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_distance_counts_what_must_be_changed() {
-        for (one, other, expected) in
-            [("", "", 0), ("abc", "abc", 0), ("abc", "abd", 1), ("ac", "abc", 1), ("", "abc", 3)]
-        {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-            assert_eq!(distance(other, one), expected, "{other} {one}");
-        }
-    }
 }
