@@ -196,6 +196,7 @@ async fn r101_a_long_table_is_sealed_anew_and_counted_in_spans(db: Database) {
 
 /// What is counted before the turn is counted again when somebody took it meanwhile.
 async fn a_key_that_comes_back_during_the_count_is_not_retired(db: Database) {
+    const LAST: u128 = 40;
     let keys = Keys::new(&["old", "new"]);
     let (clock, store) = (Clock::manual(), &db.store);
     let both = keys.ring(&["new", "old"]);
@@ -203,14 +204,20 @@ async fn a_key_that_comes_back_during_the_count_is_not_retired(db: Database) {
     keys::enter(store, &both, None, clock.now()).await.unwrap().unwrap();
     let old = "old".parse().unwrap();
     let mut refused = 0;
-    for polls in 0..40 {
+    // From one that has not begun to one that is over, whatever a step is on a machine that does something else.
+    for polls in 0..=LAST {
         // A retirement that has come so far when another process begins to serve with the key in front.
         let mut retiring = Box::pin(keys::retire(store, &both, &old, clock.now()));
         let mut retired = None;
+        if polls == LAST {
+            retired = Some(retiring.as_mut().await);
+        }
         for _ in 0..polls {
+            if retired.is_some() {
+                break;
+            }
             if let std::task::Poll::Ready(done) = futures_util::poll!(retiring.as_mut()) {
                 retired = Some(done);
-                break;
             }
             tokio::task::yield_now().await;
         }
@@ -218,6 +225,7 @@ async fn a_key_that_comes_back_during_the_count_is_not_retired(db: Database) {
         let entering = keys::enter(store, &front, Some(serving), clock.now());
         let (entered, retired) = match retired {
             Some(retired) => (entering.await, retired),
+            None if polls == 0 => (entering.await, retiring.await),
             None => tokio::join!(entering, retiring),
         };
         let (entered, retired) = (entered.unwrap(), retired.unwrap());
@@ -227,7 +235,7 @@ async fn a_key_that_comes_back_during_the_count_is_not_retired(db: Database) {
         keys::enter(store, &keys.ring(&["old"]), None, clock.now()).await.unwrap().unwrap();
         keys::enter(store, &both, None, clock.now()).await.unwrap().unwrap();
     }
-    assert!((1..40).contains(&refused), "{refused}");
+    assert!((1..=LAST as usize).contains(&refused), "{refused}");
 }
 
 /// F30: dropped after any number of steps, as by kill -9, it goes on where it was, and everything opens meanwhile.
