@@ -8,7 +8,9 @@ use crate::{
     clock::Millis,
     elicitation::{MalformedId, NotTheirs, ProviderId, ServerId, uuid_id},
     scope::Scopes,
+    secret::Hash,
     subject::Subject,
+    values::Values,
     vault::{Place, Sealed},
 };
 
@@ -119,6 +121,10 @@ pub struct Connection {
     pub failure: Option<String>,
     /// Not before then is the next one tried.
     pub next_attempt_at: Option<Millis>,
+    /// The variables that it was made with, and what the provider's answers were read for. Not secret.
+    pub values: Values,
+    /// The digest of the place that it is for (R63); none in rows from before there was one, and where nothing is sent.
+    pub fingerprint: Option<Hash>,
     /// When it was made.
     pub created_at: Millis,
     /// When it last changed.
@@ -167,6 +173,11 @@ impl Connection {
     /// Whether it does for `wanted` at `now`: alive, and what is missing was refused before.
     pub fn satisfies(&self, wanted: &Scopes, now: Millis) -> bool {
         self.is_alive(now) && self.is_settled(wanted)
+    }
+
+    /// The same, and it was made with each of `values`: another site's connection is another thing.
+    pub fn suits(&self, wanted: &Scopes, values: &Values, now: Millis) -> bool {
+        self.satisfies(wanted, now) && self.values.hold(values)
     }
 
     /// Whether the person has been asked for all of `wanted`: what of it is missing was refused before.
@@ -221,6 +232,10 @@ pub struct NewConnection {
     pub refresh_expires_at: Option<Millis>,
     /// When the consent ends.
     pub consent_expires_at: Option<Millis>,
+    /// The variables that it was made with, and what the provider's answers were read for.
+    pub values: Values,
+    /// The digest of the place that it is for (R63).
+    pub fingerprint: Option<Hash>,
 }
 
 #[cfg(test)]
@@ -252,6 +267,8 @@ mod tests {
             failures: 0,
             failure: None,
             next_attempt_at: None,
+            values: Values::default(),
+            fingerprint: None,
             created_at: Millis(0),
             updated_at: Millis(0),
         }

@@ -23,6 +23,7 @@ use crate::{
     scope::Scopes,
     secret::Hash,
     subject::Subject,
+    values::Values,
 };
 
 /// Where an elicitation is in its life. Final states are final.
@@ -94,6 +95,10 @@ pub struct Elicitation {
     pub provider: ProviderId,
     /// With which permissions.
     pub scopes: Scopes,
+    /// The provider's variables as the caller gave them: only a connection that was made with the same will do.
+    pub values: Values,
+    /// Variables as the person typed them. The caller's win.
+    pub typed: Values,
     /// Whether the client is of the era that knows `elicitationId` and the completion notification.
     pub legacy: bool,
     /// The caller's opaque reference, given back in signals; empty when none.
@@ -233,6 +238,10 @@ pub struct NewElicitation {
     pub provider: ProviderId,
     /// With which permissions.
     pub scopes: Scopes,
+    /// The provider's variables, as the caller gave them.
+    pub values: Values,
+    /// Variables that the person typed before, where this one follows another.
+    pub typed: Values,
     /// Whether the client is of the legacy era.
     pub legacy: bool,
     /// The caller's reference; empty when none, and then the elicitation is never used again.
@@ -258,6 +267,7 @@ impl NewElicitation {
         }
         let scopes = self.scopes.to_text();
         let era = if self.legacy { "legacy" } else { "modern" };
+        let values = self.values.to_json();
         let parts = [
             self.server.as_str(),
             &self.owner.issuer,
@@ -267,6 +277,8 @@ impl NewElicitation {
             era,
             &self.client_ref,
         ];
+        // Without values as ever, so that what is open during a change of programs is found again.
+        let parts = parts.into_iter().chain(values.as_deref());
         let mut text = Vec::new();
         for part in parts {
             text.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -287,6 +299,8 @@ mod tests {
             owner: Subject::new("https://id.example", "alice").unwrap(),
             provider: "github".parse().unwrap(),
             scopes: Scopes::default(),
+            values: Values::default(),
+            typed: Values::default(),
             legacy: true,
             client_ref: String::new(),
             client_name: None,

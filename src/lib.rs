@@ -32,6 +32,7 @@ pub mod store;
 pub mod subject;
 pub mod telemetry;
 pub mod untrusted;
+pub mod values;
 pub mod vault;
 pub mod web;
 pub mod workers;

@@ -8,7 +8,9 @@ use crate::{
     clock::Millis,
     connection::ConnectionId,
     elicitation::{MalformedId, ProviderId, ServerId, uuid_id},
+    secret::Hash,
     subject::Subject,
+    values::Values,
     vault::{Place, Sealed},
 };
 
@@ -106,6 +108,10 @@ pub struct NewRevocation {
     pub hint: Hint,
     /// The token, sealed for its [`place`].
     pub token: Sealed,
+    /// The variables that it was got with, and what the provider's answers were read for.
+    pub values: Values,
+    /// The digest of the place that it is for: it is sent to no other (R63).
+    pub fingerprint: Option<Hash>,
 }
 
 /// The cell that a revocation's token is sealed for (R99).

@@ -23,6 +23,7 @@ mod mcp;
 mod notices;
 mod open;
 mod people;
+mod place;
 mod reports;
 mod resealings;
 mod restores;
@@ -191,6 +192,7 @@ impl Store {
             restores::ALL,
             revocations::ALL,
             people::ALL,
+            place::ALL,
             sessions::ALL,
             settle::ALL,
             signals::ALL,

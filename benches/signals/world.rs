@@ -98,6 +98,8 @@ impl World {
                 owner: Subject::new(ISSUER, Random.uuid().to_string()).expect("a subject"),
                 provider: "acme".parse().expect("an id"),
                 scopes: Scopes::new(["read"]).expect("a scope"),
+                values: consentry::values::Values::default(),
+                typed: consentry::values::Values::default(),
                 legacy: true,
                 client_ref: "session-7f3a".to_owned(),
                 client_name: None,

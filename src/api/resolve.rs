@@ -267,6 +267,7 @@ pub(super) fn prepare(
         owner: owner.clone(),
         provider: need.provider.clone(),
         scopes: need.scopes.clone(),
+        values: crate::values::Values::default(),
         legacy: question.client.era() == consentry_elicitation::Era::Legacy,
         client_ref: question.client_ref.clone(),
         client_name: question.client_name.clone(),

@@ -7,6 +7,7 @@ use crate::{
     elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen, State},
     provider::{Departure, to_ask},
     secret::Secret,
+    values::Values,
 };
 
 use super::{Refusal, close, cookie::AttemptCookie, open::Opened, sealing::attempt_place};
@@ -49,6 +50,8 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
         issuer_required: endpoints.issuer_always_sent,
         redirect_uri: app.redirect_uri(&asked.server, &asked.provider),
         scopes,
+        values: Values::default(),
+        fingerprint: None,
         expires_at: now.plus(app.settings.lifetimes.attempt).min(asked.expires_at),
     };
     if !app.store.begin(mine, &attempt, now).await? {

@@ -9,6 +9,7 @@ use crate::{
     scope::Scopes,
     store::{Created, CreatedOnce, Idempotency},
     subject::Subject,
+    values::Values,
 };
 
 use super::Refusal;
@@ -24,6 +25,8 @@ pub struct Question {
     pub provider: ProviderId,
     /// With which permissions; within the provider's `allowed_scopes`.
     pub scopes: Scopes,
+    /// The provider's variables, as the caller gives them: checked.
+    pub values: Values,
     /// Whether the client is of the legacy era.
     pub legacy: bool,
     /// The caller's reference; empty when none.
@@ -43,13 +46,15 @@ impl Question {
     /// and one that was there does not.
     pub fn prepare(self, app: &App, existing: Option<&Connection>) -> Prepared {
         let now = app.clock.now();
-        let seen = existing.filter(|one| one.satisfies(&self.scopes, now));
+        let seen = existing.filter(|one| one.suits(&self.scopes, &self.values, now));
         Prepared(NewElicitation {
             id: ElicitationId(app.random.uuid()),
             server: self.server,
             owner: self.owner,
             provider: self.provider,
             scopes: self.scopes,
+            values: self.values,
+            typed: Values::default(),
             legacy: self.legacy,
             client_ref: self.client_ref,
             client_name: self.client_name,
@@ -125,7 +130,9 @@ pub async fn read(app: &App, server: &ServerId, id: ElicitationId) -> Result<Eli
 pub async fn satisfy(app: &App, found: &Elicitation) -> Result<bool, Refusal> {
     let now = app.clock.now();
     let existing = app.store.connection_for(&found.server, &found.owner, &found.provider).await?;
-    let Some(existing) = existing.filter(|one| one.satisfies(&found.scopes, now)) else { return Ok(false) };
+    let Some(existing) = existing.filter(|one| one.suits(&found.scopes, &found.values, now)) else {
+        return Ok(false);
+    };
     if found.seen == Some(existing.as_grant()) {
         return Ok(false);
     }

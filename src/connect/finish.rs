@@ -234,6 +234,8 @@ fn seal_connection(
         access_expires_at: tokens.access_expires_at,
         refresh_expires_at: tokens.refresh_expires_at.or(idle_end).or(kept_until.flatten()),
         consent_expires_at: consent_end,
+        values: attempt.values.clone(),
+        fingerprint: attempt.fingerprint,
     })
 }
 

@@ -105,7 +105,7 @@ impl Opened {
         };
         let asked = self.mine.elicitation();
         match &self.connection {
-            Some(connection) if connection.satisfies(&asked.scopes, now) => {
+            Some(connection) if connection.suits(&asked.scopes, &asked.values, now) => {
                 if asked.seen == Some(connection.as_grant()) {
                     View::AlreadyConnected(open)
                 } else {

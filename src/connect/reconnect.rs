@@ -6,6 +6,7 @@ use crate::{
     connection::{Connection, OwnConnection},
     elicitation::{ElicitationId, NewElicitation, OWN_REF},
     scope::Scopes,
+    values::Values,
 };
 
 use super::Refusal;
@@ -25,6 +26,8 @@ pub async fn reconnect(app: &App, mine: &OwnConnection) -> Result<ElicitationId,
         owner: existing.owner.clone(),
         provider: existing.provider.clone(),
         scopes,
+        values: Values::default(),
+        typed: Values::default(),
         legacy: false,
         client_ref: OWN_REF.to_owned(),
         client_name: None,

@@ -19,13 +19,15 @@ pub async fn restart(app: &App, opened: &Opened) -> Result<ElicitationId, Refusa
     }
     app.store.expire(old.id, now).await?;
     app.offers(&old.server, &old.provider).ok_or(Refusal::ProviderGone)?;
-    let seen = opened.connection.as_ref().filter(|one| one.satisfies(&old.scopes, now));
+    let seen = opened.connection.as_ref().filter(|one| one.suits(&old.scopes, &old.values, now));
     let new = NewElicitation {
         id: ElicitationId(app.random.uuid()),
         server: old.server.clone(),
         owner: old.owner.clone(),
         provider: old.provider.clone(),
         scopes: old.scopes.clone(),
+        values: old.values.clone(),
+        typed: old.typed.clone(),
         legacy: old.legacy,
         client_ref: old.client_ref.clone(),
         client_name: old.client_name.clone(),

@@ -17,6 +17,7 @@ use crate::{
     store::StoreError,
     subject::Subject,
     telemetry::SecurityEvent,
+    values::Values,
 };
 
 /// How long a process has for one try; longer than any request.
@@ -55,6 +56,8 @@ impl Unwanted<'_> {
             account_id: self.account_id.map(str::to_owned),
             hint: self.hint,
             token: app.vault.seal(&cell, self.token.expose().as_bytes()),
+            values: Values::default(),
+            fingerprint: None,
         }
     }
 

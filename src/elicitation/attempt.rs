@@ -5,7 +5,7 @@ use std::{str::FromStr, time::Duration};
 use uuid::Uuid;
 
 use super::{AttemptId, ElicitationId, MalformedId, Owned, ProviderId, ServerId};
-use crate::{clock::Millis, scope::Scopes, secret::Hash, vault::Sealed};
+use crate::{clock::Millis, scope::Scopes, secret::Hash, values::Values, vault::Sealed};
 
 /// Where an attempt is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,10 @@ pub struct Attempt {
     pub redirect_uri: String,
     /// What was asked for: granted and wanted together.
     pub scopes: Scopes,
+    /// The provider's variables that it was begun with, and what its answers were read for since.
+    pub values: Values,
+    /// The digest of the place that it was begun at (R63).
+    pub fingerprint: Option<Hash>,
     /// Where it is.
     pub state: AttemptState,
     /// The sealed PKCE verifier, until it is spent (R57).
@@ -192,6 +196,10 @@ pub struct NewAttempt {
     pub redirect_uri: String,
     /// What is asked for.
     pub scopes: Scopes,
+    /// The provider's variables.
+    pub values: Values,
+    /// The digest of the place that it is begun at (R63).
+    pub fingerprint: Option<Hash>,
     /// Never beyond the elicitation's end.
     pub expires_at: Millis,
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     Store, StoreError,
+    connections::{fingerprint_of, values_of},
     elicitations::corrupt,
     statements::statements,
     tx::{Tx, read, within, write},
@@ -26,7 +27,7 @@ macro_rules! columns {
     () => {
         "id, elicitation, server, provider, browser, state_hash, binding_hash, verifier, expected_issuer, \
          issuer_required, redirect_uri, scopes, state, outcome, detail, parked, parked_until_ms, offer, \
-         created_at_ms, expires_at_ms, claimed_at_ms"
+         values_json, fingerprint, created_at_ms, expires_at_ms, claimed_at_ms"
     };
 }
 
@@ -37,8 +38,9 @@ statements! {
 
     /// Only for the owner, and only while it is open. The state follows in the same transaction.
     BEGIN = "INSERT INTO attempts (id, elicitation, server, provider, browser, state_hash, binding_hash, verifier, \
-        expected_issuer, issuer_required, redirect_uri, scopes, state, created_at_ms, expires_at_ms) \
-        SELECT $1, e.id, e.server, e.provider, $3, $4, $5, $6, $7, $8, $9, $10, 'live', $11, $12 \
+        expected_issuer, issuer_required, redirect_uri, scopes, state, created_at_ms, expires_at_ms, values_json, \
+        fingerprint) \
+        SELECT $1, e.id, e.server, e.provider, $3, $4, $5, $6, $7, $8, $9, $10, 'live', $11, $12, $15, $16 \
         FROM elicitations e WHERE e.id = $2 AND e.issuer = $13 AND e.sub = $14 \
         AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $11";
 
@@ -102,6 +104,8 @@ pub(super) struct AttemptRow {
     parked: Option<Vec<u8>>,
     parked_until_ms: Option<i64>,
     offer: Option<Vec<u8>>,
+    values_json: Option<String>,
+    fingerprint: Option<Vec<u8>>,
     created_at_ms: i64,
     expires_at_ms: i64,
     claimed_at_ms: Option<i64>,
@@ -132,6 +136,8 @@ impl TryFrom<AttemptRow> for Attempt {
             parked: row.parked.map(Sealed::from_bytes),
             parked_until: row.parked_until_ms.map(Millis),
             offer: row.offer.map(Sealed::from_bytes),
+            values: values_of(TABLE, row.values_json.as_deref())?,
+            fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
             created_at: Millis(row.created_at_ms),
             expires_at: Millis(row.expires_at_ms),
             claimed_at: row.claimed_at_ms.map(Millis),
@@ -163,6 +169,8 @@ impl Store {
                 .bind(new.expires_at.0)
                 .bind(&asked.owner.issuer)
                 .bind(&asked.owner.sub)
+                .bind(new.values.to_json())
+                .bind(new.fingerprint.as_ref().map(Hash::as_bytes))
                 .execute(connection)
                 .await?
                 .rows_affected()

@@ -16,8 +16,10 @@ use crate::{
     elicitation::{Elicitation, ElicitationId, ProviderId, ServerId},
     revocation::{NewRevocation, RevocationId},
     scope::Scopes,
+    secret::Hash,
     signal::Kind,
     subject::Subject,
+    values::Values,
     vault::Sealed,
 };
 
@@ -25,8 +27,8 @@ macro_rules! columns {
     () => {
         "id, server, issuer, sub, provider, account_id, account_label, granted, asked, status, reason, generation, \
          grant_number, access, refresh, access_expires_at_ms, refresh_expires_at_ms, consent_expires_at_ms, \
-         refreshed_at_ms, refused_generation, mended_generation, failures, failure, next_attempt_at_ms, created_at_ms, \
-         updated_at_ms"
+         refreshed_at_ms, refused_generation, mended_generation, failures, failure, next_attempt_at_ms, values_json, \
+         fingerprint, created_at_ms, updated_at_ms"
     };
 }
 pub(super) use columns;
@@ -102,6 +104,8 @@ pub(super) struct ConnectionRow {
     failures: i64,
     failure: Option<String>,
     next_attempt_at_ms: Option<i64>,
+    values_json: Option<String>,
+    fingerprint: Option<Vec<u8>>,
     created_at_ms: i64,
     updated_at_ms: i64,
 }
@@ -137,10 +141,25 @@ impl TryFrom<ConnectionRow> for Connection {
             failures: row.failures,
             failure: row.failure,
             next_attempt_at: row.next_attempt_at_ms.map(Millis),
+            values: values_of(TABLE, row.values_json.as_deref())?,
+            fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
             created_at: Millis(row.created_at_ms),
             updated_at: Millis(row.updated_at_ms),
         })
     }
+}
+
+/// The values in a row of `table`.
+pub(super) fn values_of(table: &'static str, text: Option<&str>) -> Result<Values, StoreError> {
+    Values::from_json(text).map_err(corrupt(table, "values_json"))
+}
+
+/// The fingerprint in a row of `table`.
+pub(super) fn fingerprint_of(
+    table: &'static str,
+    bytes: Option<Vec<u8>>,
+) -> Result<Option<Hash>, StoreError> {
+    bytes.map(|bytes| bytes.try_into().map(Hash)).transpose().map_err(corrupt(table, "fingerprint"))
 }
 
 /// Which connections to list; `None` is any.

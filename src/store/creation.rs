@@ -24,8 +24,8 @@ const INSERTS_MAX: usize = 4;
 
 statements! {
     INSERT = "INSERT INTO elicitations (id, server, issuer, sub, provider, scopes, legacy, client_ref, client_name, \
-              message, state, seen_connection, seen_grant, reuse_key, created_at_ms, expires_at_ms) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $12, $13, $14, $15) \
+              message, state, seen_connection, seen_grant, reuse_key, created_at_ms, expires_at_ms, values_json, typed_json) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $12, $13, $14, $15, $16, $17) \
               ON CONFLICT (reuse_key) DO NOTHING";
 
     /// The write that a creation begins with: an expired predecessor is closed with its signal, unless a claimed
@@ -301,6 +301,8 @@ impl Tx {
                 .bind(reuse_key.as_ref().map(Hash::as_bytes))
                 .bind(now.0)
                 .bind(new.expires_at.0)
+                .bind(new.values.to_json())
+                .bind(new.typed.to_json())
                 .execute(connection)
                 .await?
                 .rows_affected()

@@ -16,12 +16,13 @@ use crate::{
     scope::Scopes,
     signal::Kind,
     subject::Subject,
+    values::Values,
 };
 
 macro_rules! columns {
     () => {
         "id, server, issuer, sub, provider, scopes, legacy, client_ref, client_name, message, state, reason, connection, \
-         seen_connection, seen_grant, attempt_until_ms, created_at_ms, expires_at_ms, closed_at_ms"
+         seen_connection, seen_grant, attempt_until_ms, values_json, typed_json, created_at_ms, expires_at_ms, closed_at_ms"
     };
 }
 pub(super) use columns;
@@ -75,6 +76,8 @@ pub(super) struct ElicitationRow {
     seen_connection: Option<Uuid>,
     seen_grant: Option<i64>,
     attempt_until_ms: Option<i64>,
+    values_json: Option<String>,
+    typed_json: Option<String>,
     created_at_ms: i64,
     expires_at_ms: i64,
     closed_at_ms: Option<i64>,
@@ -97,6 +100,8 @@ impl TryFrom<ElicitationRow> for Elicitation {
             owner: Subject::new(row.issuer, row.sub).map_err(corrupt(TABLE, "sub"))?,
             provider: row.provider.parse().map_err(corrupt(TABLE, "provider"))?,
             scopes: Scopes::new(row.scopes.split_ascii_whitespace()).map_err(corrupt(TABLE, "scopes"))?,
+            values: Values::from_json(row.values_json.as_deref()).map_err(corrupt(TABLE, "values_json"))?,
+            typed: Values::from_json(row.typed_json.as_deref()).map_err(corrupt(TABLE, "typed_json"))?,
             legacy: row.legacy,
             client_ref: row.client_ref,
             client_name: row.client_name,

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{
     Store, StoreError,
+    connections::{fingerprint_of, values_of},
     elicitations::corrupt,
     statements::statements,
     tx::{Tx, read, within, write},
@@ -24,13 +25,15 @@ use crate::{
 
 macro_rules! columns {
     () => {
-        "id, connection, server, issuer, sub, provider, account_id, token, hint, tries, claimed_until_ms, created_at_ms"
+        "id, connection, server, issuer, sub, provider, account_id, token, hint, tries, claimed_until_ms, created_at_ms, \
+         values_json, fingerprint"
     };
 }
 
 statements! {
     QUEUE = "INSERT INTO revocations (id, connection, server, issuer, sub, provider, account_id, token, hint, state, \
-        tries, next_at_ms, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'due', 0, $10, $10)";
+        tries, next_at_ms, created_at_ms, values_json, fingerprint) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'due', 0, $10, $10, $11, $12)";
 
     /// A process that comes second finds the claim of the first, because the guard is looked at again in the row that
     /// it waited for.
@@ -77,6 +80,8 @@ struct RevocationRow {
     tries: i64,
     claimed_until_ms: Option<i64>,
     created_at_ms: i64,
+    values_json: Option<String>,
+    fingerprint: Option<Vec<u8>>,
 }
 
 const TABLE: &str = "revocations";
@@ -96,6 +101,8 @@ impl TryFrom<RevocationRow> for Revocation {
                 account_id: row.account_id,
                 hint: row.hint.parse().map_err(corrupt(TABLE, "hint"))?,
                 token: Sealed::from_bytes(token),
+                values: values_of(TABLE, row.values_json.as_deref())?,
+                fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
             },
             // The one that is under way is not counted yet.
             tries: row.tries + 1,
@@ -302,6 +309,8 @@ impl Tx {
                 .bind(new.token.as_bytes())
                 .bind(new.hint.as_str())
                 .bind(now.0)
+                .bind(new.values.to_json())
+                .bind(new.fingerprint.as_ref().map(crate::secret::Hash::as_bytes))
                 .execute(connection)
                 .await?;
         });

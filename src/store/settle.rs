@@ -23,8 +23,8 @@ statements! {
     /// The first consent; somebody else's first wins by the unique key.
     INSERT_CONNECTION = concat!("INSERT INTO connections (id, server, issuer, sub, provider, account_id, \
         account_label, granted, asked, status, generation, grant_number, access, refresh, access_expires_at_ms, \
-        refresh_expires_at_ms, consent_expires_at_ms, refreshed_at_ms, created_at_ms, updated_at_ms) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $16, $16, $16) \
+        refresh_expires_at_ms, consent_expires_at_ms, refreshed_at_ms, created_at_ms, updated_at_ms, values_json, fingerprint) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $16, $16, $16, $17, $18) \
         ON CONFLICT (server, issuer, sub, provider) DO NOTHING RETURNING ", connection_columns!());
 
     /// A further consent, over the generation that the caller saw and nothing else (R84). It ends the lease of a
@@ -36,7 +36,7 @@ statements! {
         refreshed_at_ms = $14, updated_at_ms = $14, warned_at_ms = NULL, ended_at_ms = NULL, \
         refused_generation = NULL, mended_generation = NULL, failures = 0, failure = NULL, next_attempt_at_ms = NULL, \
         lease_token = lease_token + 1, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL, \
-        restored_at_ms = NULL WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
+        restored_at_ms = NULL, values_json = $15, fingerprint = $16 WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
         RETURNING ", connection_columns!());
 
     /// A claimed attempt may finish shortly after the expiry.
@@ -164,6 +164,8 @@ impl Tx {
                     .bind(new.refresh_expires_at.map(|at| at.0))
                     .bind(new.consent_expires_at.map(|at| at.0))
                     .bind(now.0)
+                    .bind(new.values.to_json())
+                    .bind(new.fingerprint.as_ref().map(crate::secret::Hash::as_bytes))
                     .fetch_optional(handle)
                     .await?
             }),
@@ -183,6 +185,8 @@ impl Tx {
                     .bind(new.refresh_expires_at.map(|at| at.0))
                     .bind(new.consent_expires_at.map(|at| at.0))
                     .bind(now.0)
+                    .bind(new.values.to_json())
+                    .bind(new.fingerprint.as_ref().map(crate::secret::Hash::as_bytes))
                     .fetch_optional(handle)
                     .await?
             }),
@@ -210,7 +214,7 @@ impl Tx {
         let mut ids = Vec::new();
         for row in rows {
             let sibling = Elicitation::try_from(row)?;
-            if connection.satisfies(&sibling.scopes, now) {
+            if connection.suits(&sibling.scopes, &sibling.values, now) {
                 ids.push(sibling.id);
             }
         }

@@ -35,6 +35,7 @@ mod kill_switch;
 mod leases;
 mod mcp;
 mod people;
+mod place;
 mod races;
 pub(crate) mod raw;
 mod reports;
@@ -66,6 +67,7 @@ async fn every_statement_runs(engine: Engine) {
     sessions::every(&db).await;
     sweep::every(&db).await;
     people::every(&db).await;
+    place::every(&db).await;
     keys::every(&db).await;
     // Behind those of the signals: from here on a listener is there.
     mcp::every(&db).await;

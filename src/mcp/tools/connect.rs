@@ -207,6 +207,7 @@ impl ToolCall {
             owner: self.owner.clone(),
             provider: place.provider.id.clone(),
             scopes,
+            values: crate::values::Values::default(),
             // Nobody else is to send the notification of its completion (E14).
             legacy: false,
             client_ref: self.asker.reference.clone(),

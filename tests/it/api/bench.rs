@@ -185,6 +185,8 @@ impl Bench {
             access_expires_at: life.map(|life| now.plus(life)),
             refresh_expires_at: None,
             consent_expires_at: None,
+            values: consentry::values::Values::default(),
+            fingerprint: None,
         }
     }
 
@@ -211,6 +213,8 @@ fn trip(now: consentry::clock::Millis, asked: &Elicitation) -> NewAttempt {
         issuer_required: false,
         redirect_uri: "http://localhost:8080/callback/files/acme".to_owned(),
         scopes: asked.scopes.clone(),
+        values: consentry::values::Values::default(),
+        fingerprint: None,
         expires_at: asked.expires_at,
     }
 }

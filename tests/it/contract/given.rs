@@ -15,6 +15,7 @@ use consentry::{
     signal::Kind,
     store::{Settled, Settlement, Store},
     subject::Subject,
+    values::Values,
     vault::Sealed,
 };
 use uuid::Uuid;
@@ -57,6 +58,15 @@ pub(super) fn scopes(names: &[&str]) -> Scopes {
     Scopes::new(names.iter().copied()).unwrap()
 }
 
+/// Values, by name.
+pub(super) fn values(pairs: &[(&str, &str)]) -> Values {
+    let mut values = Values::default();
+    for (name, value) in pairs {
+        values.insert(name, value).unwrap();
+    }
+    values
+}
+
 /// Alice is asked by `files` for GitHub, by a client of the legacy era.
 pub(super) fn asked() -> NewElicitation {
     NewElicitation {
@@ -65,6 +75,8 @@ pub(super) fn asked() -> NewElicitation {
         owner: alice(),
         provider: github(),
         scopes: scopes(&["repo"]),
+        values: Values::default(),
+        typed: Values::default(),
         legacy: true,
         client_ref: "session-1".to_owned(),
         client_name: Some("Some Client".to_owned()),
@@ -92,6 +104,8 @@ pub(super) fn trip(now: Millis) -> NewAttempt {
         issuer_required: false,
         redirect_uri: "https://connect.example/callback/files/github".to_owned(),
         scopes: scopes(&["repo"]),
+        values: values(&[("subdomain", "acme")]),
+        fingerprint: Some(digest("a place")),
         expires_at: now.plus(ATTEMPT_LIFE),
     }
 }
@@ -109,6 +123,8 @@ pub(super) fn credential(account: &str, generation: i64) -> NewConnection {
         access_expires_at: None,
         refresh_expires_at: None,
         consent_expires_at: None,
+        values: values(&[("subdomain", "acme")]),
+        fingerprint: Some(digest("a place")),
     }
 }
 

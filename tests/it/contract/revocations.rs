@@ -35,6 +35,8 @@ fn unwanted(token: &str) -> NewRevocation {
         account_id: Some("octocat".to_owned()),
         hint: Hint::Refresh,
         token: Sealed::from_bytes(token.as_bytes().to_vec()),
+        values: values(&[]),
+        fingerprint: None,
     }
 }
 

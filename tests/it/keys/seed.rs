@@ -61,6 +61,8 @@ fn asked(server: &str, owner: &Subject, provider: &str, now: Millis) -> NewElici
         owner: owner.clone(),
         provider: provider.parse().unwrap(),
         scopes: Scopes::new(["files.read"]).unwrap(),
+        values: consentry::values::Values::default(),
+        typed: consentry::values::Values::default(),
         legacy: true,
         client_ref: String::new(),
         client_name: None,
@@ -110,6 +112,8 @@ pub(crate) async fn attempt(
         issuer_required: false,
         redirect_uri: "http://localhost:8080/callback/files/acme".to_owned(),
         scopes: elicitation.scopes.clone(),
+        values: consentry::values::Values::default(),
+        fingerprint: None,
         expires_at: elicitation.expires_at,
     };
     let open = elicitation.clone().owned_by(owner).unwrap().open(now).unwrap();
@@ -151,6 +155,8 @@ pub(crate) async fn connect(
         access_expires_at: None,
         refresh_expires_at: None,
         consent_expires_at: None,
+        values: consentry::values::Values::default(),
+        fingerprint: None,
     };
     let settlement = Settlement {
         mine: &claimed.mine,

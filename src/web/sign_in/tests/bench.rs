@@ -77,6 +77,8 @@ impl Bench {
             owner: Subject::new(self.main.base_url(), person).unwrap(),
             provider: "acme".parse().unwrap(),
             scopes: Scopes::new(["read"]).unwrap(),
+            values: crate::values::Values::default(),
+            typed: crate::values::Values::default(),
             legacy: true,
             client_ref: String::new(),
             client_name: None,
