@@ -8,6 +8,7 @@ use crate::{
     audit::{About, Actor, Entry},
     clock::Clock,
     config::{McpServer, Provider, Settings},
+    connectable::Connectable,
     credential::Refreshes,
     elicitation::{ProviderId, ServerId},
     identity::Identity,
@@ -15,6 +16,7 @@ use crate::{
     provider::Providers,
     random::Random,
     recorder::Recorder,
+    secret_form::SecretForms,
     store::Store,
     telemetry::{Metrics, SecurityEvent},
     vault::Vault,
@@ -40,6 +42,8 @@ pub struct Parts {
     pub identity: Identity,
     /// The third parties.
     pub providers: Providers,
+    /// What is connected by typing a key.
+    pub secret_forms: SecretForms,
     /// The one client of outgoing calls.
     pub outbound: Outbound,
     /// Refreshes that are under way in this process.
@@ -85,6 +89,18 @@ impl App {
         self.providers.get(provider).filter(|_| may)
     }
 
+    /// What is configured under this id, whatever its kind.
+    pub fn connectable(&self, id: &ProviderId) -> Option<Connectable> {
+        let provider = || self.providers.get(id).map(Connectable::OAuth2);
+        provider().or_else(|| self.secret_forms.get(id).map(Connectable::Secret))
+    }
+
+    /// The same, while this MCP server is registered and may ask for it.
+    pub fn may_ask(&self, server: &ServerId, provider: &ProviderId) -> Option<Connectable> {
+        let may = self.server(server).is_some_and(|server| server.providers.contains(provider));
+        self.connectable(provider).filter(|_| may)
+    }
+
     /// What an MCP server is called. One that was removed from the settings meanwhile still has its id.
     pub fn server_name(&self, id: &ServerId) -> String {
         self.server(id).map_or_else(|| id.to_string(), |server| server.name.clone())
@@ -92,7 +108,7 @@ impl App {
 
     /// What a provider is called, the same way.
     pub fn provider_name(&self, id: &ProviderId) -> String {
-        self.providers.get(id).map_or_else(|| id.to_string(), |provider| provider.name.clone())
+        self.connectable(id).map_or_else(|| id.to_string(), |one| one.name().to_owned())
     }
 
     /// Counts, logs and records a refusal that a defender wants to see. `actor` is who was refused, if that is known.

@@ -15,10 +15,12 @@ mod network;
 mod notes;
 mod provider;
 mod raw;
+mod secret_form;
 mod secret_source;
 #[cfg(test)]
 mod tests;
 mod units;
+mod usage;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -36,6 +38,8 @@ pub use self::{
     provider::{
         ErrorClass, OwnRevocation, Probe, Provider, RevocationBody, RevocationMethod, RevocationToken,
     },
+    secret_form::{Advice, FormField, FormProbe, Pattern, ProbeMethod, SecretForm},
+    usage::Usage,
 };
 use crate::{
     elicitation::{ProviderId, ServerId},
@@ -76,13 +80,21 @@ pub struct Settings {
     pub authorization_servers: Vec<AuthorizationServer>,
     /// Who may call the API.
     pub mcp_servers: Vec<McpServer>,
-    /// What can be connected.
+    /// What can be connected by OAuth.
     pub providers: Vec<Provider>,
+    /// What can be connected by typing a key.
+    pub secret_forms: Vec<SecretForm>,
     /// Sentences of variables that look like settings and set nothing.
     pub ignored: Vec<String>,
 }
 
 impl Settings {
+    /// Id and name of everything that can be connected, of whatever kind.
+    pub fn named(&self) -> impl Iterator<Item = (&ProviderId, &str)> {
+        let providers = self.providers.iter().map(|one| (&one.id, one.name.as_str()));
+        providers.chain(self.secret_forms.iter().map(|one| (&one.id, one.name.as_str())))
+    }
+
     /// The MCP servers that have a webhook.
     pub fn posted(&self) -> impl Iterator<Item = ServerId> {
         self.mcp_servers.iter().filter(|server| server.webhook.is_some()).map(|server| server.id.clone())

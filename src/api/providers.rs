@@ -4,10 +4,10 @@ use axum::{http::StatusCode, response::Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{config::Provider, scope::Scopes};
+use crate::connectable::Connectable;
 
 use super::{
-    answer::{json, scopes},
+    answer::json,
     auth::Caller,
     input::NoQuery,
     problem::{Problem, ProblemBody},
@@ -27,25 +27,24 @@ struct ProvidersAnswer<'a> {
 struct ProviderView<'a> {
     /// The id to ask by.
     id: &'a str,
+    /// `oauth2`, or `secret` for what a person connects by typing a key.
+    kind: &'static str,
     /// The name, for people.
     name: &'a str,
     /// What is asked for when a request names no scopes.
-    #[serde(serialize_with = "scopes")]
-    #[schema(value_type = Vec<String>)]
-    scopes: &'a Scopes,
+    scopes: Vec<String>,
     /// The most that a request may name.
-    #[serde(serialize_with = "scopes")]
-    #[schema(value_type = Vec<String>)]
-    allowed_scopes: &'a Scopes,
+    allowed_scopes: Vec<String>,
 }
 
-impl<'a> From<&'a Provider> for ProviderView<'a> {
-    fn from(provider: &'a Provider) -> Self {
+impl<'a> From<&'a Connectable> for ProviderView<'a> {
+    fn from(one: &'a Connectable) -> Self {
         Self {
-            id: provider.id.as_str(),
-            name: &provider.name,
-            scopes: &provider.scopes,
-            allowed_scopes: &provider.allowed_scopes,
+            id: one.id().as_str(),
+            kind: one.kind(),
+            name: one.name(),
+            scopes: one.scopes().to_vec(),
+            allowed_scopes: one.allowed_scopes().to_vec(),
         }
     }
 }
@@ -64,7 +63,7 @@ impl<'a> From<&'a Provider> for ProviderView<'a> {
 )]
 pub(super) async fn list(caller: Caller, _: NoQuery) -> Result<Response, Problem> {
     let known: Vec<_> =
-        caller.server().providers.iter().filter_map(|id| caller.app.providers.get(id)).collect();
-    let providers = known.iter().map(|provider| ProviderView::from(&**provider)).collect();
+        caller.server().providers.iter().filter_map(|id| caller.app.connectable(id)).collect();
+    let providers = known.iter().map(|provider| ProviderView::from(provider)).collect();
     json(StatusCode::OK, &ProvidersAnswer { providers })
 }

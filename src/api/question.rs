@@ -281,12 +281,12 @@ fn needs(caller: &Caller, requests: Vec<Object<NeedBody>>) -> Result<Vec<Wanted>
 /// A provider that this MCP server may ask for, with scopes that it may ask for.
 fn need(caller: &Caller, prefix: &str, name: &str, scopes: Option<Vec<String>>) -> Result<Wanted, Problem> {
     let allowed = name.parse().ok().filter(|id: &ProviderId| caller.server().providers.contains(id));
-    let provider = allowed.and_then(|id| caller.app.providers.get(&id)).ok_or_else(|| {
+    let provider = allowed.and_then(|id| caller.app.connectable(&id)).ok_or_else(|| {
         let detail = "This MCP server may not ask for this provider; `GET /v1/providers` lists those it may.";
         Problem::new(Code::ProviderNotAllowed, detail).field(format!("{prefix}provider"))
     })?;
     let Some(scopes) = scopes else {
-        return Ok(Wanted { provider: provider.id.clone(), scopes: provider.scopes.clone() });
+        return Ok(Wanted { provider: provider.id().clone(), scopes: provider.scopes() });
     };
     let field = || format!("{prefix}scopes");
     if scopes.len() > caller.app.settings.limits.scopes {
@@ -298,12 +298,12 @@ fn need(caller: &Caller, prefix: &str, name: &str, scopes: Option<Vec<String>>) 
             "A scope is 1 to 256 visible ASCII characters (RFC 6749, section 3.3).",
         )
     })?;
-    if !provider.allowed_scopes.covers(&scopes) {
+    if !provider.allowed_scopes().covers(&scopes) {
         let detail =
             "A scope is beyond what may be asked of this provider; `GET /v1/providers` lists what may.";
         return Err(Problem::new(Code::ScopeNotAllowed, detail).field(field()));
     }
-    Ok(Wanted { provider: provider.id.clone(), scopes })
+    Ok(Wanted { provider: provider.id().clone(), scopes })
 }
 
 fn characters(field: &'static str, text: &str, most: usize) -> Result<(), Problem> {

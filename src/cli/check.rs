@@ -18,7 +18,7 @@ pub(super) fn run(context: &Context) -> Result<(), CliError> {
         Ok(Engine::Sqlite) | Err(_) => "sqlite",
     };
     let (servers, mcp_servers, providers) =
-        (settings.authorization_servers.len(), settings.mcp_servers.len(), settings.providers.len());
+        (settings.authorization_servers.len(), settings.mcp_servers.len(), settings.named().count());
     let keys: Vec<_> = settings.keys.iter().map(|key| key.id().to_string()).collect();
     let value = json!({
         "ok": true,

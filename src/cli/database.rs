@@ -103,8 +103,7 @@ impl Narrowed {
         {
             unknown.push(format!("no MCP server {id}"));
         }
-        if let Some(id) = provider.as_ref().filter(|id| !settings.providers.iter().any(|one| one.id == **id))
-        {
+        if let Some(id) = provider.as_ref().filter(|id| !settings.named().any(|(known, _)| known == *id)) {
             unknown.push(format!("no provider {id}"));
         }
         Ok(Self { server, provider, unknown })

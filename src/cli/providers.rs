@@ -7,8 +7,9 @@ use super::{
     output::{CliError, table},
 };
 use crate::{
-    config::{Provider, Settings},
+    config::{Provider, SecretForm, Settings},
     provider::catalogue,
+    template::Template,
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -31,15 +32,18 @@ pub(super) fn run(context: &Context, command: &Command) -> Result<(), CliError> 
 
 fn list(context: &Context) -> Result<(), CliError> {
     // The catalogue can be read before there is a configuration.
-    let configured = context.settings().map(|settings| settings.providers).unwrap_or_default();
+    let configured = context.settings().ok();
+    let configured: Vec<_> = configured.iter().flat_map(Settings::named).collect();
     let presets = catalogue::names().filter_map(|name| Some((name, catalogue::preset(name)?)));
     let presets: Vec<_> = presets.map(|(name, preset)| (name, preset.name.unwrap_or_default())).collect();
     let value = json!({
-        "configured": configured.iter().map(|one| json!({ "id": one.id.as_str(), "name": one.name })).collect::<Vec<_>>(),
+        "configured": configured.iter().map(|(id, name)| json!({ "id": id.as_str(), "name": name })).collect::<Vec<_>>(),
         "catalogue": presets.iter().map(|(id, name)| json!({ "id": id, "name": name })).collect::<Vec<_>>(),
     });
     let mut rows: Vec<[String; 3]> = Vec::new();
-    rows.extend(configured.iter().map(|one| [one.id.to_string(), one.name.clone(), "configured".to_owned()]));
+    rows.extend(
+        configured.iter().map(|(id, name)| [id.to_string(), (*name).to_owned(), "configured".to_owned()]),
+    );
     rows.extend(presets.iter().map(|(id, name)| [(*id).to_owned(), name.clone(), "catalogue".to_owned()]));
     context.out.say(&value, &table(["id", "name", "where"], &rows))
 }
@@ -48,7 +52,10 @@ fn show(context: &Context, id: &str) -> Result<(), CliError> {
     match context.settings() {
         Ok(settings) => match settings.providers.iter().find(|provider| provider.id.as_str() == id) {
             Some(provider) => configured(context, &settings, provider),
-            None => preset(context, id),
+            None => match settings.secret_forms.iter().find(|form| form.id.as_str() == id) {
+                Some(form) => secret_form(context, form),
+                None => preset(context, id),
+            },
         },
         Err(error) if catalogue::preset(id).is_none() => Err(error),
         Err(_) => preset(context, id),
@@ -86,6 +93,40 @@ fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Re
     );
     for uri in redirect_uris {
         text.push_str(&format!("\n  {uri}"));
+    }
+    context.out.say(&value, &text)
+}
+
+fn secret_form(context: &Context, form: &SecretForm) -> Result<(), CliError> {
+    let fields: Vec<_> = form
+        .fields
+        .iter()
+        .map(|field| {
+            json!({ "name": field.name, "label": field.label, "secret": field.secret, "optional": field.optional })
+        })
+        .collect();
+    let probe = form.probe.as_ref().map(|probe| probe.url.text());
+    let value = json!({
+        "id": form.id.as_str(),
+        "kind": "secret",
+        "name": form.name,
+        "fields": fields,
+        "key_url": form.key_url,
+        "probe": probe,
+        "base_url": form.usage.base_url.as_ref().map(Template::text),
+        "manage_url": form.manage_url,
+        "docs_url": form.docs_url,
+    });
+    let mut text = format!(
+        "{} ({}), connected by typing a key\nchecked by      {}\n\nFields:",
+        form.name,
+        form.id,
+        probe.as_deref().unwrap_or("nothing; stored unchecked"),
+    );
+    for field in &form.fields {
+        let secret = if field.secret { "secret" } else { "not secret" };
+        let optional = if field.optional { ", optional" } else { "" };
+        text.push_str(&format!("\n  {}: {} ({secret}{optional})", field.name, field.label));
     }
     context.out.say(&value, &text)
 }

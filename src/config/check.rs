@@ -3,17 +3,21 @@
 //! Everything that is wrong is told at once. What it must never do: repeat a value, or reach out to the network.
 
 mod authorization_servers;
+mod kinds;
 mod mcp_endpoint;
 mod mcp_servers;
 mod providers;
+mod secret_forms;
 mod secrets;
 mod sections;
 mod urls;
+mod usage;
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::{Environment, McpEndpoint, PublicUrl, Settings, findings::Findings, load::Layers, raw};
+use kinds::Kinds;
 use secrets::SecretsSeen;
 use url::Url;
 
@@ -63,8 +67,10 @@ pub(super) fn settings(
     let servers = list::<raw::AuthorizationServer>(&mut table, "authorization_servers", checker.findings);
     let authorization_servers = checker.authorization_servers(servers);
     presets(&mut table, checker.findings);
-    let providers = list::<raw::Provider>(&mut table, "providers", checker.findings);
-    let providers = checker.providers(providers);
+    let kinds = Kinds::read(&mut table, checker.findings);
+    checker.provider_ids(&kinds);
+    let providers = checker.providers(kinds.oauth2);
+    let secret_forms = checker.secret_forms(kinds.secret);
     let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
     let mcp_servers = checker.mcp_servers(servers, &declared);
     checker.registrations(&mcp_servers, &providers);
@@ -93,6 +99,7 @@ pub(super) fn settings(
         authorization_servers,
         mcp_servers,
         providers,
+        secret_forms,
         ignored,
     })
 }

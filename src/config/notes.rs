@@ -31,6 +31,8 @@ pub fn notes(settings: &Settings) -> Vec<String> {
         if !provider.pkce {
             notes.push(format!("provider {id} is used without PKCE"));
         }
+    }
+    for (id, _) in settings.named() {
         if !settings.mcp_servers.iter().any(|server| server.providers.contains(id)) {
             notes.push(format!("provider {id} is used by no MCP server"));
         }

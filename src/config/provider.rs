@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use url::Url;
 
-use super::ClientAuthentication;
+use super::{ClientAuthentication, Usage};
 use crate::{elicitation::ProviderId, scope::Scopes, secret::Secret};
 
 /// A third party whose credential is wanted, with its preset merged in.
@@ -73,6 +73,8 @@ pub struct Provider {
     pub concurrent_requests: u32,
     /// Who is this account?
     pub probe: Option<Probe>,
+    /// How an MCP server uses an access token; as a header `Authorization` of its type when absent.
+    pub usage: Option<Usage>,
     /// Where the person removes our access at the provider, for pages.
     pub manage_url: Option<Url>,
     /// The provider's documentation, for operators.

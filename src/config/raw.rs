@@ -3,11 +3,14 @@
 //! Every type refuses unknown keys. What has a default in `config.example.toml` is required here, for the default is
 //! always there; what stands there commented out is optional, or has its default beside it.
 
+mod secret_form;
+
 use std::collections::BTreeMap;
 
 use consentry_elicitation::Prefer;
 use serde::Deserialize;
 
+pub(super) use self::secret_form::{Basic, Field, Probe as FormProbe, SecretForm, Usage};
 use super::{
     RevocationBody, RevocationMethod, RevocationToken,
     secret_source::SecretSource,
@@ -295,6 +298,8 @@ pub(super) struct Provider {
     #[serde(default = "concurrent_requests")]
     pub(super) concurrent_requests: u32,
     pub(super) probe: Option<Probe>,
+    #[serde(rename = "use")]
+    pub(super) usage: Option<Usage>,
     pub(super) manage_url: Option<String>,
     pub(super) docs_url: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! The whole of loading: layers, findings, and that no value is ever told.
 
+mod kinds;
+
 use std::{fs, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};

@@ -43,8 +43,8 @@ pub async fn reconnect(app: &App, mine: &OwnConnection) -> Result<ElicitationId,
 
 /// What a person can be asked for to mend a connection; none when its provider or MCP server was removed.
 pub fn worth_asking(app: &App, connection: &Connection) -> Option<Scopes> {
-    let provider = app.offers(&connection.server, &connection.provider)?;
+    let provider = app.may_ask(&connection.server, &connection.provider)?;
     let all = connection.granted.union(&connection.asked);
-    let allowed = all.without(&all.without(&provider.allowed_scopes));
-    Some(if allowed.is_empty() { provider.scopes.clone() } else { allowed })
+    let allowed = all.without(&all.without(&provider.allowed_scopes()));
+    Some(if allowed.is_empty() { provider.scopes() } else { allowed })
 }

@@ -11,6 +11,7 @@ use crate::{
     audit::Actor,
     clock::Millis,
     connect::Refusal,
+    connectable::Connectable,
     connection::{Connection, ConnectionId},
     elicitation::ServerId,
     revocation::{Hint, NewRevocation, RevocationId, State},
@@ -125,7 +126,12 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
 
 /// What the provider is told of a connection that is removed, or why it is told nothing.
 fn to_revoke(app: &App, connection: &Connection) -> Result<NewRevocation, Revocation> {
-    let provider = app.providers.get(&connection.provider).ok_or(Revocation::Unconfigured)?;
+    let provider = match app.connectable(&connection.provider) {
+        Some(Connectable::OAuth2(provider)) => provider,
+        // A key is ended where it was made, by whoever made it.
+        Some(Connectable::Secret(_)) => return Err(Revocation::Impossible),
+        None => return Err(Revocation::Unconfigured),
+    };
     let opened = token(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
         tracing::error!(connection = %connection.id, %error, "a removed credential does not open");

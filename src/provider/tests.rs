@@ -61,6 +61,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
         requests_per_second: 20,
         concurrent_requests: 16,
         probe: None,
+        usage: None,
         manage_url: None,
         docs_url: None,
     }

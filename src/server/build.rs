@@ -19,6 +19,7 @@ use crate::{
     provider::Providers,
     random::Random,
     recorder::Recorder,
+    secret_form::SecretForms,
     store::{ConnectionFilter, Store, StoreError},
     telemetry::Metrics,
     vault::{KeyError, Vault},
@@ -138,6 +139,7 @@ pub(crate) async fn assemble(
     );
     let providers =
         Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
+    let secret_forms = SecretForms::new(settings.secret_forms.clone());
     let recorder = Recorder::new(metrics.clone());
     Ok(App::new(Parts {
         settings,
@@ -147,6 +149,7 @@ pub(crate) async fn assemble(
         random,
         identity,
         providers,
+        secret_forms,
         outbound,
         refreshes: credential::Refreshes::default(),
         metrics,

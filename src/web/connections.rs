@@ -313,7 +313,7 @@ impl Here {
     }
 
     fn settings_of(&self, connection: &crate::connection::Connection) -> Option<Away> {
-        let provider = self.app.providers.get(&connection.provider)?;
-        provider.manage_url.clone().and_then(Away::new)
+        let provider = self.app.connectable(&connection.provider)?;
+        provider.manage_url().cloned().and_then(Away::new)
     }
 }

@@ -10,7 +10,7 @@ use axum::{
 
 use crate::{
     app::App,
-    config::{McpServer, Provider},
+    config::McpServer,
     connect,
     elicitation::{AttemptId, Elicitation, ElicitationId, ProviderId},
     scope::Scopes,
@@ -113,13 +113,10 @@ impl Here {
     /// Who asks for what.
     pub fn asked(&self, elicitation: &Elicitation) -> Asked {
         let server = self.app.server(&elicitation.server);
-        let provider = self.app.providers.get(&elicitation.provider);
         let server = server.map_or(elicitation.server.as_str(), |server: &McpServer| &server.name);
         Asked {
             server: Label::new(server),
-            provider: Label::new(
-                provider.as_deref().map_or(elicitation.provider.as_str(), |one: &Provider| &one.name),
-            ),
+            provider: Label::new(&self.app.provider_name(&elicitation.provider)),
             client: elicitation.client_name.as_deref().map(Label::new),
         }
     }

@@ -1,9 +1,6 @@
 //! `[[providers]]`: what can be connected.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use super::Checker;
 use crate::{
@@ -32,13 +29,15 @@ impl From<raw::ErrorClass> for ErrorClass {
     }
 }
 
+/// What may stand in the table `use` of a provider that grants tokens.
+fn granted(name: &str) -> Option<String> {
+    matches!(name, "access_token" | "client_id").then(|| "x".to_owned())
+}
+
 impl Checker<'_> {
     pub(super) fn providers(&mut self, list: Vec<(String, raw::Provider)>) -> Vec<Provider> {
-        let mut ids = HashMap::new();
         let mut providers = Vec::new();
         for (at, raw) in list {
-            self.unique(&mut ids, &format!("{at}.id"), &raw.id);
-            self.id(&format!("{at}.id"), &raw.id);
             if let Some(provider) = self.provider(&at, raw) {
                 self.check_provider(&at, &provider);
                 providers.push(provider);
@@ -72,6 +71,10 @@ impl Checker<'_> {
             let url = url("probe.url", Some(probe.url))?;
             Some(Probe { url, id: probe.id, label: probe.label, headers: probe.headers })
         });
+        let usage = raw.usage.map(|usage| self.usage(&format!("{at}.use"), usage, &granted));
+        let mut url = |key: &str, text: Option<String>| {
+            text.and_then(|text| self.endpoint(&format!("{at}.{key}"), &text))
+        };
         Some(Provider {
             name: raw.name.unwrap_or_else(|| raw.id.clone()),
             id: raw.id.parse::<ProviderId>().ok()?,
@@ -104,6 +107,7 @@ impl Checker<'_> {
             requests_per_second: raw.requests_per_second,
             concurrent_requests: raw.concurrent_requests,
             probe,
+            usage,
             manage_url: url("manage_url", raw.manage_url),
             docs_url: url("docs_url", raw.docs_url),
         })

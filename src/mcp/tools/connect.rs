@@ -1,8 +1,6 @@
 //! `connect`: which provider for which MCP server (a form, where it is not said), whether again (a form, where it is
 //! connected already), and then the link.
 
-use std::sync::Arc;
-
 use consentry_elicitation::{
     FormAsk, FormRequest, InputResponses, Outcome, Turn, choose,
     form::{Choice, Form},
@@ -15,8 +13,8 @@ use super::{
     shown::label,
 };
 use crate::{
-    config::Provider,
     connect,
+    connectable::Connectable,
     connection::Connection,
     elicitation::{Elicitation, ProviderId, ServerId},
     mcp::{
@@ -36,13 +34,13 @@ const AGAIN: &str = "again";
 /// A provider that can be connected for an MCP server.
 struct Place {
     server: ServerId,
-    provider: Arc<Provider>,
+    provider: Connectable,
 }
 
 impl Place {
     /// What names it in a form.
     fn value(&self) -> String {
-        format!("{}/{}", self.server, self.provider.id)
+        format!("{}/{}", self.server, self.provider.id())
     }
 }
 
@@ -66,10 +64,10 @@ impl ToolCall {
             }
         };
         let app = &self.mcp.app;
-        let existing = app.store.connection_for(&place.server, &self.owner, &place.provider.id).await?;
+        let existing = app.store.connection_for(&place.server, &self.owner, place.provider.id()).await?;
         let existing = existing.filter(|one| !one.is_taken_out());
         let scopes = existing.as_ref().and_then(|one| connect::worth_asking(app, one));
-        let scopes = scopes.unwrap_or_else(|| place.provider.scopes.clone());
+        let scopes = scopes.unwrap_or_else(|| place.provider.scopes());
         let now = app.clock.now();
         let good = existing.as_ref().filter(|one| one.satisfies(&scopes, now));
         if let Some(good) = good.filter(|_| !arguments.again && !known.again) {
@@ -100,7 +98,7 @@ impl ToolCall {
             .flat_map(|server| {
                 let providers =
                     server.providers.iter().filter(|id| is_meant(&arguments.provider, id.as_str()));
-                let known = providers.filter_map(|id| app.providers.get(id));
+                let known = providers.filter_map(|id| app.connectable(id));
                 known.map(|provider| Place { server: server.id.clone(), provider })
             })
             .collect()
@@ -115,8 +113,8 @@ impl ToolCall {
         let Place { server, provider } = place;
         format!(
             "- `server` \"{server}\", `provider` \"{}\": {}",
-            provider.id,
-            self.place(server, &provider.id)
+            provider.id(),
+            self.place(server, provider.id())
         )
     }
 
@@ -157,11 +155,11 @@ impl ToolCall {
     fn which(&self, places: &[Place], held: &[Held]) -> Result<FormAsk, Fault> {
         let options = places.iter().map(|place| {
             let is_it = |it: &&Held| {
-                it.connection.server == place.server && it.connection.provider == place.provider.id
+                it.connection.server == place.server && it.connection.provider == *place.provider.id()
             };
             let title = match held.iter().find(is_it) {
                 Some(it) => format!("{}, connected", self.called(&it.connection)),
-                None => self.place(&place.server, &place.provider.id),
+                None => self.place(&place.server, place.provider.id()),
             };
             (place.value(), title)
         });
@@ -205,14 +203,14 @@ impl ToolCall {
         let question = connect::Question {
             server: place.server.clone(),
             owner: self.owner.clone(),
-            provider: place.provider.id.clone(),
+            provider: place.provider.id().clone(),
             scopes,
             values: crate::values::Values::default(),
             // Nobody else is to send the notification of its completion (E14).
             legacy: false,
             client_ref: self.asker.reference.clone(),
             client_name: self.asker.name.clone(),
-            message: Some(format!("Connect {}.", self.place(&place.server, &place.provider.id))),
+            message: Some(format!("Connect {}.", self.place(&place.server, place.provider.id()))),
         };
         let prepared = question.prepare(app, existing);
         let elicitation = match connect::asked_before(app, &prepared).await? {

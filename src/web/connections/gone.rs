@@ -150,8 +150,8 @@ impl Here {
     /// What the provider knows by now: the outbox's word, while it has one.
     async fn told(&self, one: &One, owner: &Subject) -> Result<pages::Gone, StoreError> {
         let now = self.app.store.told_of(ConnectionId(one.id), owner).await?;
-        let provider = one.provider.parse().ok().and_then(|id: ProviderId| self.app.providers.get(&id));
-        let name = Label::new(provider.as_deref().map_or(&one.provider, |known| &known.name));
+        let provider = one.provider.parse().ok().and_then(|id: ProviderId| self.app.connectable(&id));
+        let name = Label::new(provider.as_ref().map_or(&one.provider, |known| known.name()));
         let server = one.server.parse().ok();
         let server = server.and_then(|id: ServerId| self.app.server(&id));
         Ok(pages::Gone {
@@ -167,7 +167,7 @@ impl Here {
                 (None, Told::Unconfigured) => Revocation::Unconfigured,
                 (_, _) => Revocation::Pending,
             },
-            settings: provider.and_then(|known| known.manage_url.clone()).and_then(Away::new),
+            settings: provider.and_then(|known| known.manage_url().cloned()).and_then(Away::new),
             provider: name,
         })
     }

@@ -104,8 +104,7 @@ impl Here {
     }
 
     pub(super) fn provider_name(&self, connection: &Connection) -> Label {
-        let provider = self.app.providers.get(&connection.provider);
-        Label::new(provider.as_deref().map_or(connection.provider.as_str(), |provider| &provider.name))
+        Label::new(&self.app.provider_name(&connection.provider))
     }
 
     pub(super) fn server_name(&self, connection: &Connection) -> Label {
