@@ -64,6 +64,6 @@ impl<'a> From<&'a Connectable> for ProviderView<'a> {
 pub(super) async fn list(caller: Caller, _: NoQuery) -> Result<Response, Problem> {
     let known: Vec<_> =
         caller.server().providers.iter().filter_map(|id| caller.app.connectable(id)).collect();
-    let providers = known.iter().map(|provider| ProviderView::from(provider)).collect();
+    let providers = known.iter().map(ProviderView::from).collect();
     json(StatusCode::OK, &ProvidersAnswer { providers })
 }

@@ -313,6 +313,8 @@ class Provider(TypedDict):
     allowed_scopes: list[str]
     # The id to ask by.
     id: str
+    # `oauth2`, or `secret` for what a person connects by typing a key.
+    kind: str
     # The name, for people.
     name: str
     # What is asked for when a request names no scopes.

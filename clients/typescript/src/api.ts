@@ -285,6 +285,8 @@ export interface Provider {
   allowed_scopes: string[];
   /** The id to ask by. */
   id: string;
+  /** `oauth2`, or `secret` for what a person connects by typing a key. */
+  kind: string;
   /** The name, for people. */
   name: string;
   /** What is asked for when a request names no scopes. */

@@ -145,9 +145,9 @@ impl Checker<'_> {
         let headers =
             self.header_templates(&format!("{at}.headers"), raw.headers.unwrap_or_default(), &sample);
         let query = self.query_templates(&format!("{at}.query"), raw.query.unwrap_or_default(), &sample);
-        let basic = raw.basic.and_then(|basic| self.basic(&format!("{at}.basic"), basic, &sample));
-        let names = fields.iter().map(|field| field.name.as_str());
-        let body = raw.body.map(|text| Template::with_names(&text, names));
+        let basic = raw.basic.and_then(|basic| self.basic(&format!("{at}.basic"), &basic, &sample));
+        let is_field = |name: &str| fields.iter().any(|field| field.name == name);
+        let body = raw.body.map(|text| Template::with_names(&text, is_field));
         if let Some(body) = &body {
             let filled = body.fill(|_| Some("x"), crate::template::Writing::Json);
             let is_json = filled

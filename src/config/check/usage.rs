@@ -25,7 +25,7 @@ impl Checker<'_> {
         let base_url = raw.base_url.and_then(|text| self.url_template(&key, &text, sample));
         let headers = self.header_templates(&format!("{at}.headers"), raw.headers, sample);
         let query = self.query_templates(&format!("{at}.query"), raw.query, sample);
-        let basic = raw.basic.and_then(|basic| self.basic(&format!("{at}.basic"), basic, sample));
+        let basic = raw.basic.and_then(|basic| self.basic(&format!("{at}.basic"), &basic, sample));
         let twice = basic.is_some() && headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
         self.demand(!twice, format!("{at}.basic"), "is a header Authorization, and headers has one too");
         Usage { base_url, headers, query, basic }
@@ -35,7 +35,7 @@ impl Checker<'_> {
     pub(super) fn basic(
         &mut self,
         at: &str,
-        raw: raw::Basic,
+        raw: &raw::Basic,
         sample: &dyn Fn(&str) -> Option<String>,
     ) -> Option<(Template, Template)> {
         let username = self.template(&format!("{at}.username"), &raw.username, sample)?;
