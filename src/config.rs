@@ -6,6 +6,7 @@
 
 mod check;
 mod document;
+mod entry;
 mod environment;
 mod findings;
 mod first_key;
@@ -29,10 +30,11 @@ use url::Url;
 
 pub use self::{
     document::document,
+    entry::entry_problems,
     environment::Environment,
     findings::ConfigError,
     first_key::{FirstKey, first_key, sqlite_file},
-    load::{DEFAULTS, load},
+    load::{DEFAULTS, load, load_catalogue, provider_table},
     network::NotANetwork,
     notes::notes,
     provider::{

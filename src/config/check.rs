@@ -3,6 +3,7 @@
 //! Everything that is wrong is told at once. What it must never do: repeat a value, or reach out to the network.
 
 mod authorization_servers;
+mod entries;
 mod kinds;
 mod mcp_endpoint;
 mod mcp_servers;
@@ -16,12 +17,16 @@ mod usage;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{Environment, McpEndpoint, PublicUrl, Settings, findings::Findings, load::Layers, raw};
+pub(super) use self::entries::entry;
+use super::{
+    Environment, McpEndpoint, Provider, PublicUrl, SecretForm, Settings, findings::Findings, load::Layers,
+    raw,
+};
 use kinds::Kinds;
 use secrets::SecretsSeen;
 use url::Url;
 
-use crate::{outbound::AddressPolicy, provider::catalogue};
+use crate::outbound::AddressPolicy;
 
 /// What every check can reach.
 struct Checker<'a> {
@@ -41,6 +46,7 @@ pub(super) fn settings(
 ) -> Option<Settings> {
     let database_in_file = layers.variable("database.url").is_none();
     let (mut table, ignored) = (layers.table, layers.ignored);
+    table.remove("catalogue");
     let public_url = public_url(table.remove("public_url"), findings);
     let loopback = public_url.as_ref().is_some_and(PublicUrl::is_loopback);
     let policy = AddressPolicy { allow_loopback: loopback, allowed: Vec::new() };
@@ -66,11 +72,8 @@ pub(super) fn settings(
     };
     let servers = list::<raw::AuthorizationServer>(&mut table, "authorization_servers", checker.findings);
     let authorization_servers = checker.authorization_servers(servers);
-    presets(&mut table, checker.findings);
-    let kinds = Kinds::read(&mut table, checker.findings);
-    checker.provider_ids(&kinds);
-    let providers = checker.providers(kinds.oauth2);
-    let secret_forms = checker.secret_forms(kinds.secret);
+    checker.presets(&mut table, &layers.catalogue);
+    let (providers, secret_forms) = checker.every_provider(&mut table);
     let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
     let mcp_servers = checker.mcp_servers(servers, &declared);
     checker.registrations(&mcp_servers, &providers);
@@ -146,26 +149,14 @@ fn shape<T: DeserializeOwned>(value: Value, at: &str, findings: &mut Findings) -
     serde_path_to_error::deserialize(value).map_err(|error| findings.refuse_shape(at, &error)).ok()
 }
 
-/// Lays each provider over its preset; the operator's fields win.
-fn presets(table: &mut Table, findings: &mut Findings) {
-    let Some(Value::Array(providers)) = table.get_mut("providers") else { return };
-    for (at, provider) in providers.iter_mut().enumerate() {
-        let Some(own) = provider.as_table_mut() else { continue };
-        let Some(id) = own.get("preset").and_then(Value::as_str) else { continue };
-        match catalogue::settings(id) {
-            Some(preset) => {
-                let own = std::mem::replace(own, preset);
-                provider.as_table_mut().into_iter().for_each(|merged| merged.extend(own.clone()));
-            }
-            None => findings.refuse(
-                format!("providers[{at}].preset"),
-                "is not in the catalogue; see `consentry providers list`",
-            ),
-        }
-    }
-}
-
 impl Checker<'_> {
+    /// What `[[providers]]` holds, of every kind; entries of the catalogue are checked by the same.
+    fn every_provider(&mut self, table: &mut Table) -> (Vec<Provider>, Vec<SecretForm>) {
+        let kinds = Kinds::read(table, self.findings);
+        self.provider_ids(&kinds);
+        (self.providers(kinds.oauth2), self.secret_forms(kinds.secret))
+    }
+
     fn demand(&mut self, holds: bool, key: impl Into<String>, problem: impl Into<String>) {
         self.findings.demand(holds, key, problem);
     }

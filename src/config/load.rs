@@ -9,6 +9,7 @@ use super::{
     findings::Findings,
     misspelt::{self, FILE, PREFIX},
 };
+use crate::provider::catalogue::Catalogue;
 
 /// The defaults, which are the documented example file.
 pub const DEFAULTS: &str = include_str!("../../config.example.toml");
@@ -25,6 +26,44 @@ pub fn load(path: Option<&Path>, environment: &Environment) -> Result<Settings, 
     findings.settle(settings)
 }
 
+/// The catalogue of the settings, also where other settings are wrong.
+///
+/// # Errors
+/// The settings cannot be read; the folder that `catalogue` names cannot be used.
+pub fn load_catalogue(path: Option<&Path>, environment: &Environment) -> Result<Catalogue, Vec<ConfigError>> {
+    let mut findings = Findings::default();
+    let layers = Layers::read(DEFAULTS, path, environment, &mut findings);
+    findings.settle(layers.map(|layers| layers.catalogue))
+}
+
+/// What the settings themselves say of the provider of this id, without what its entry in the catalogue says. Where a
+/// secret is named, it tells from where and never the secret.
+///
+/// # Errors
+/// The settings cannot be read.
+pub fn provider_table(
+    path: Option<&Path>,
+    environment: &Environment,
+    id: &str,
+) -> Result<Table, Vec<ConfigError>> {
+    let mut findings = Findings::default();
+    let layers = Layers::read(DEFAULTS, path, environment, &mut findings);
+    let table = layers.and_then(|layers| {
+        let providers = layers.table.get("providers")?.as_array()?.iter();
+        let mut tables = providers.filter_map(Value::as_table);
+        tables.find(|table| table.get("id").and_then(Value::as_str) == Some(id)).cloned()
+    });
+    let mut table = findings.settle(Some(table.unwrap_or_default()))?;
+    for (_, value) in table.iter_mut() {
+        if let Some(source) = value.as_table_mut().filter(|source| source.len() == 1)
+            && let Some(value) = source.get_mut("value")
+        {
+            *value = Value::String("(a secret)".to_owned());
+        }
+    }
+    Ok(table)
+}
+
 /// The merged settings, not yet looked at.
 pub(super) struct Layers {
     pub(super) table: Table,
@@ -32,6 +71,8 @@ pub(super) struct Layers {
     pub(super) file: Table,
     /// Path of each setting that the environment gave, and the variable's name.
     pub(super) from_environment: Vec<(String, String)>,
+    /// What is known of providers.
+    pub(super) catalogue: Catalogue,
     /// Sentences of variables that begin like ours and set nothing.
     pub(super) ignored: Vec<String>,
 }
@@ -67,13 +108,33 @@ impl Layers {
         }
         let sets = |name: &str| keys_of(name, &defaults).is_some();
         let ignored = misspelt::find(environment, &defaults, &table, sets, findings);
-        Some(Self { table, file, from_environment, ignored })
+        let catalogue = catalogue(&table, findings);
+        Some(Self { table, file, from_environment, catalogue, ignored })
     }
 
     /// The variable that gave the setting at `path`.
     pub(super) fn variable(&self, path: &str) -> Option<&str> {
         self.from_environment.iter().find(|(key, _)| key == path).map(|(_, name)| name.as_str())
     }
+}
+
+/// The built-in entries, with those of the folder that the settings name.
+fn catalogue(table: &Table, findings: &mut Findings) -> Catalogue {
+    const KEY: &str = "catalogue";
+    let folder = match table.get(KEY).map(Value::as_str) {
+        None | Some(Some("")) => return Catalogue::built_in(),
+        Some(Some(folder)) => Path::new(folder),
+        Some(None) => {
+            findings.refuse(KEY, "must be text: the path of a folder");
+            return Catalogue::built_in();
+        }
+    };
+    Catalogue::with_overlay(folder).unwrap_or_else(|problems| {
+        for problem in problems {
+            findings.refuse(format!("{KEY}: {}", problem.place()), problem.problem);
+        }
+        Catalogue::built_in()
+    })
 }
 
 fn read_file(path: &Path, findings: &mut Findings) -> Option<Table> {

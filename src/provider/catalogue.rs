@@ -1,206 +1,186 @@
-//! What is known of providers before an operator says anything: one TOML file each, compiled in.
+//! What is known of providers before an operator says anything: one TOML file each, those of `providers/` compiled in,
+//! those of the operator's own folder laid over them.
 //!
-//! A [`Preset`] has the keys of a provider's table in the settings, all optional; the settings lay the operator's table
-//! over it, so that every field can be overridden. A preset never holds a registration (client id and secret), and never
-//! decides what the provider's answer can tell.
+//! An entry has the keys of a provider's table in the settings, which the settings lay over it, so that every one can be
+//! overridden; and keys that speak of the entry itself ([`About`]). It never holds a registration (client id and
+//! secret), and never decides what the provider's answer can tell. Only what is named is parsed.
 
-use std::collections::BTreeMap;
+mod about;
+mod entry;
+mod example;
+mod lines;
+mod lint;
+mod overlay;
 
-use serde::{Deserialize, Deserializer};
-use url::Url;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
-use crate::config::ClientAuthentication;
+pub use self::{
+    about::{About, Category, Confidence},
+    entry::{Entry, Problem, Source},
+    lint::{Finding, Level, lint},
+};
 
-/// Name and text of each built-in preset, ordered by name.
-const PRESETS: &[(&str, &str)] = &[("github", include_str!("../../providers/github.toml"))];
+/// Id and text of each built-in entry, ordered by id.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/providers.rs"));
 
-/// Keys that speak of the preset, not of the provider.
-const ABOUT: &[&str] = &["verified_on", "confidence"];
-
-/// The built-in preset of this name; none when there is none.
-pub fn preset(id: &str) -> Option<Preset> {
-    toml::from_str(text(id)?).ok()
+/// The built-in entries, and an operator's.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    /// File of each entry of the operator's folder.
+    overlay: BTreeMap<String, PathBuf>,
 }
 
-/// The same as it stands in a provider's table of the settings, for the operator's own to be laid over.
-pub fn settings(id: &str) -> Option<toml::Table> {
-    let mut table: toml::Table = toml::from_str(text(id)?).ok()?;
-    table.retain(|key, _| !ABOUT.contains(&key));
-    Some(table)
-}
-
-fn text(id: &str) -> Option<&'static str> {
-    PRESETS.iter().find(|(name, _)| *name == id).map(|(_, text)| *text)
-}
-
-/// The names of the built-in presets, in order.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|(name, _)| *name)
-}
-
-/// What a provider's table may say besides its id and our registration, and how sure it is.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Preset {
-    /// The name on pages.
-    pub name: Option<String>,
-    /// For discovery, and the `iss` that is expected back.
-    pub issuer: Option<String>,
-    /// Whether `iss` is in every response (RFC 9207).
-    pub issuer_always_sent: Option<bool>,
-    /// RFC 8414, section 2.
-    pub authorization_endpoint: Option<Url>,
-    /// RFC 8414, section 2.
-    pub token_endpoint: Option<Url>,
-    /// RFC 7009.
-    pub revocation_endpoint: Option<Url>,
-    /// Its own way of revoking, in place of RFC 7009.
-    pub revocation: Option<RevocationPreset>,
-    /// OpenID Connect Core, section 5.3.
-    pub userinfo_endpoint: Option<Url>,
-    /// `client_secret_basic`, `client_secret_post` or `none`.
-    #[serde(default, deserialize_with = "client_authentication")]
-    pub client_authentication: Option<ClientAuthentication>,
-    /// What is asked for when the caller names nothing.
-    pub scopes: Option<Vec<String>>,
-    /// The most that a caller may ask for.
-    pub allowed_scopes: Option<Vec<String>>,
-    /// What separates scopes in the authorize URL; a space by default.
-    pub scope_separator: Option<char>,
-    /// Plain words for scopes.
-    #[serde(default)]
-    pub scope_words: BTreeMap<String, String>,
-    /// How the provider calls a scope in its answers, and how it is asked for.
-    #[serde(default)]
-    pub scope_aliases: BTreeMap<String, String>,
-    /// Scopes that others come with.
-    #[serde(default)]
-    pub scope_includes: BTreeMap<String, Vec<String>>,
-    /// Further authorize parameters.
-    #[serde(default)]
-    pub authorize_params: BTreeMap<String, String>,
-    /// Parameters that make the provider ask which account to use.
-    #[serde(default)]
-    pub account_chooser_params: BTreeMap<String, String>,
-    /// The parameter that names the account which was connected before; `login_hint` by default.
-    pub account_hint_param: Option<String>,
-    /// RFC 8707.
-    pub resource: Option<Vec<String>>,
-    /// Whether PKCE is used; yes by default.
-    pub pkce: Option<bool>,
-    /// Whether the provider answers by form_post; no by default.
-    pub form_post: Option<bool>,
-    /// Error codes of the authorization response that mean "the person said no", besides `access_denied`.
-    pub cancel_codes: Option<Vec<String>>,
-    /// What error codes of its token endpoint mean: `terminal`, `operator`, `configuration` or `transient`.
-    #[serde(default)]
-    pub error_classes: BTreeMap<String, String>,
-    /// A refresh token that is not used for this long ends, as in `60d`.
-    pub refresh_idle: Option<String>,
-    /// The person's consent ends this long after it was given, as in `90d`.
-    pub consent_lifetime: Option<String>,
-    /// Refreshes and revocations a second that it takes of one client.
-    pub requests_per_second: Option<u32>,
-    /// Refreshes and revocations at the same time that it takes of one client.
-    pub concurrent_requests: Option<u32>,
-    /// Who is this account?
-    pub probe: Option<ProbePreset>,
-    /// Where the person removes our access at the provider.
-    pub manage_url: Option<Url>,
-    /// The provider's documentation.
-    pub docs_url: Option<Url>,
-    /// The day on which this was last tried at the provider itself, as `YYYY-MM-DD`; absent until somebody did.
-    pub verified_on: Option<String>,
-    /// How sure that was: `high`, `medium` or `low`.
-    pub confidence: Option<String>,
-}
-
-/// See [`crate::config::OwnRevocation`].
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RevocationPreset {
-    /// Where to. `{client_id}` stands for our client id.
-    pub url: String,
-    /// `POST` (default) or `DELETE`.
-    pub method: Option<String>,
-    /// `form` (default) or `json`.
-    pub body: Option<String>,
-    /// The name of the field that holds the token; `token` by default.
-    pub field: Option<String>,
-    /// `refresh_token` (default: where there is one) or `access_token`.
-    pub token: Option<String>,
-    /// As at the token endpoint when absent.
-    #[serde(default, deserialize_with = "client_authentication")]
-    pub client_authentication: Option<ClientAuthentication>,
-    /// Further headers.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// Statuses that say that the token is not known there.
-    #[serde(default)]
-    pub gone: Vec<u16>,
-}
-
-/// See [`crate::config::Probe`].
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProbePreset {
-    /// Called by GET.
-    pub url: Url,
-    /// Dotted path to a stable id.
-    pub id: String,
-    /// Dotted path to what the person recognises.
-    pub label: String,
-    /// Further headers. `{client_id}` in a value stands for our client id.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-}
-
-fn client_authentication<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<ClientAuthentication>, D::Error> {
-    #[derive(Deserialize)]
-    enum Method {
-        #[serde(rename = "client_secret_basic")]
-        Basic,
-        #[serde(rename = "client_secret_post")]
-        Post,
-        #[serde(rename = "none")]
-        None,
+impl Catalogue {
+    /// The built-in entries alone.
+    pub fn built_in() -> Self {
+        Self::default()
     }
-    Ok(Some(match Method::deserialize(from)? {
-        Method::Basic => ClientAuthentication::Basic,
-        Method::Post => ClientAuthentication::Post,
-        Method::None => ClientAuthentication::None,
-    }))
+
+    /// With the `*.toml` of a folder, which add to the built-in entries or replace them. None is read yet.
+    ///
+    /// # Errors
+    /// The folder cannot be read; a file whose name is no id, or that is none of the folder's own.
+    pub fn with_overlay(folder: &Path) -> Result<Self, Vec<Problem>> {
+        overlay::files(folder).map(|overlay| Self { overlay })
+    }
+
+    /// Every id, in order.
+    pub fn ids(&self) -> BTreeSet<&str> {
+        let built_in = BUILT_IN.iter().map(|(id, _)| *id);
+        built_in.chain(self.overlay.keys().map(String::as_str)).collect()
+    }
+
+    /// The ids of the operator's folder, in order.
+    pub fn overlay_ids(&self) -> impl Iterator<Item = &str> {
+        self.overlay.keys().map(String::as_str)
+    }
+
+    /// The entry of this id: the operator's where there is one.
+    ///
+    /// # Errors
+    /// It cannot be read or is no entry. What the settings would say to its keys is not asked here.
+    pub fn entry(&self, id: &str) -> Result<Option<Entry>, Problem> {
+        match self.overlay.get(id) {
+            Some(path) => Entry::read(id, path).map(Some),
+            None => Self::built_in_entry(id),
+        }
+    }
+
+    /// The built-in entry of this id, whatever the operator's folder has.
+    ///
+    /// # Errors
+    /// As [`Catalogue::entry`]; the tests read every one.
+    pub fn built_in_entry(id: &str) -> Result<Option<Entry>, Problem> {
+        built_in(id).map(|text| Entry::parse(id, Source::BuiltIn, text.into())).transpose()
+    }
+}
+
+fn built_in(id: &str) -> Option<&'static str> {
+    BUILT_IN.binary_search_by_key(&id, |(id, _)| id).ok().map(|at| BUILT_IN[at].1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_preset_is_whole() {
-        for (name, text) in PRESETS {
-            let preset: Preset = toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(preset.name.is_some() && preset.docs_url.is_some(), "{name}");
-            assert!(preset.verified_on.as_ref().is_none_or(|day| day.len() == 10), "{name}");
-            assert!(matches!(preset.confidence.as_deref(), Some("high" | "medium" | "low")), "{name}");
-            assert!(settings(name).is_some(), "{name}");
+    fn overlay(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Catalogue, Vec<Problem>>) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
         }
-        assert!(names().is_sorted());
+        let catalogue = Catalogue::with_overlay(folder.path());
+        (folder, catalogue)
     }
 
     #[test]
-    fn settings_hold_nothing_about_the_preset_itself() {
-        let github = settings("github").unwrap();
-        assert_eq!(github["client_authentication"].as_str(), Some("client_secret_post"));
-        assert!(ABOUT.iter().all(|key| !github.contains_key(*key)));
-        assert!(preset("nobody").is_none() && settings("nobody").is_none());
+    fn ids_are_in_order() {
+        assert!(BUILT_IN.is_sorted());
+        assert!(Catalogue::built_in().entry("nobody").unwrap().is_none());
     }
 
     #[test]
-    fn an_unknown_key_is_named() {
-        let error = toml::from_str::<Preset>("authorise_params = {}").unwrap_err();
-        assert!(error.to_string().contains("authorise_params"));
+    fn settings_hold_nothing_about_the_entry_itself() {
+        let github = Catalogue::built_in().entry("github").unwrap().unwrap();
+        assert_eq!(github.settings["client_authentication"].as_str(), Some("client_secret_post"));
+        assert!(about::take(&mut github.settings.clone()).is_empty());
+        assert_eq!(github.about.confidence, Some(Confidence::High));
+    }
+
+    #[test]
+    fn an_entry_of_the_folder_replaces_a_built_in_one_or_extends_it() {
+        let (_folder, catalogue) = overlay(&[
+            ("github.toml", "name = \"Ours\""),
+            ("acme.toml", "extends = \"github\"\nname = \"Acme\"\n[probe]\nid = \"x\""),
+        ]);
+        let catalogue = catalogue.unwrap();
+        let whole = |id: &str| catalogue.entry(id).unwrap().unwrap();
+        assert_eq!(whole("github").settings.len(), 1);
+        let acme = whole("acme");
+        assert_eq!(acme.settings["name"].as_str(), Some("Acme"));
+        assert_eq!(acme.settings["probe"].as_table().unwrap().len(), 1, "tables are replaced as a whole");
+        assert_eq!((acme.origin("name"), acme.origin("token_endpoint")), ("acme", "github"));
+        assert_eq!(acme.about.confidence, Some(Confidence::High));
+    }
+
+    #[test]
+    fn what_an_entry_extends_is_built_in() {
+        let (_folder, catalogue) = overlay(&[("a.toml", "extends = \"b\""), ("b.toml", "name = \"B\"")]);
+        let problem = catalogue.unwrap().entry("a").unwrap_err().to_string();
+        assert!(problem.contains("a.toml:1: extends is no built-in entry"), "{problem}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_the_folders_own_is_refused() {
+        let (elsewhere, _) = overlay(&[("x.toml", "name = \"X\"")]);
+        let refused = |make: &dyn Fn(&Path)| {
+            let folder = tempfile::tempdir().unwrap();
+            make(folder.path());
+            let problems = Catalogue::with_overlay(folder.path()).unwrap_err();
+            problems.into_iter().map(|problem| problem.problem).collect::<String>()
+        };
+        let link = |to: &Path, folder: &Path| std::os::unix::fs::symlink(to, folder.join("x.toml")).unwrap();
+        assert!(refused(&|folder| link(&elsewhere.path().join("x.toml"), folder)).contains("leads out"));
+        assert!(refused(&|folder| link(Path::new("/dev/zero"), folder)).contains("leads out"));
+        assert!(refused(&|folder| link(Path::new("nowhere"), folder)).contains("cannot be read"));
+        assert!(
+            refused(&|folder| std::fs::create_dir(folder.join("x.toml")).unwrap()).contains("not a file")
+        );
+        assert!(
+            refused(&|folder| std::fs::write(folder.join("X Y.toml"), "").unwrap())
+                .contains("must be called")
+        );
+        assert!(Catalogue::with_overlay(Path::new("nowhere")).is_err());
+    }
+
+    /// As Kubernetes mounts a ConfigMap; and what editors leave beside a file counts for nothing.
+    #[test]
+    fn a_link_within_the_folder_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("..data")).unwrap();
+        std::fs::write(folder.path().join("..data/acme.toml"), "name = \"Acme\"").unwrap();
+        std::fs::write(folder.path().join(".acme.toml"), "").unwrap();
+        std::fs::write(folder.path().join("acme.toml~"), "").unwrap();
+        std::os::unix::fs::symlink("..data/acme.toml", folder.path().join("acme.toml")).unwrap();
+        let catalogue = Catalogue::with_overlay(folder.path()).unwrap();
+        assert!(catalogue.overlay_ids().eq(["acme"]));
+        assert!(catalogue.entry("acme").unwrap().is_some());
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_read_names_its_line() {
+        let long = format!("# {}", "x".repeat(65 * 1024));
+        let (_folder, catalogue) = overlay(&[
+            ("long.toml", &long),
+            ("broken.toml", "name = \"X\"\nname = \"Y\""),
+            ("sure.toml", "name = \"X\"\nconfidence = \"total\""),
+        ]);
+        let catalogue = catalogue.unwrap();
+        for (id, told) in [("long", "longer"), ("broken", ":2: "), ("sure", ":2: confidence must be")] {
+            let problem = catalogue.entry(id).unwrap_err().to_string();
+            assert!(problem.contains(told), "{problem}");
+        }
     }
 }

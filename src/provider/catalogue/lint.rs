@@ -1,0 +1,240 @@
+//! What can be said against an entry without asking its provider: what would stop a start, and what would leave an
+//! operator or a user without words.
+
+use toml::{Table, Value};
+use url::Url;
+
+use super::{Entry, Problem, Source};
+use crate::config;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The entry cannot be used, or says something that cannot be so.
+    Error,
+    /// It works, and somebody will miss something.
+    Warning,
+}
+
+/// What was found, and how much it matters.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Whether it can stay.
+    pub level: Level,
+    /// What it is.
+    pub problem: Problem,
+}
+
+/// The longest sentence of those that an entry says of itself.
+const LONGEST_SENTENCE: usize = 600;
+/// Keys whose texts are addresses or are sent somewhere: what stands in braces there is replaced.
+const WITH_PLACEHOLDERS: [&str; 7] = ["url", "base_url", "headers", "query", "params", "issuer", "basic"];
+/// What may stand in braces besides what the entry declares itself.
+const PLACEHOLDERS: [&str; 7] =
+    ["client_id", "client_secret", "access_token", "refresh_token", "token", "token_type", "id_token"];
+/// Tables whose keys may stand in braces.
+const DECLARING: [&str; 3] = ["variables", "captures", "slots"];
+
+/// Every rule on one entry; `today` is `YYYY-MM-DD`.
+pub fn lint(entry: &Entry, today: &str) -> Vec<Finding> {
+    let problems = config::entry_problems(entry);
+    let mut linter = Linter { entry, findings: Vec::new() };
+    linter.findings.extend(problems.into_iter().map(|problem| Finding { level: Level::Error, problem }));
+    linter.what_it_says_of_itself(today);
+    linter.what_people_need();
+    linter.placeholders();
+    linter.findings
+}
+
+struct Linter<'a> {
+    entry: &'a Entry,
+    findings: Vec<Finding>,
+}
+
+impl Linter<'_> {
+    fn note(&mut self, level: Level, key: &str, problem: impl Into<String>) {
+        self.findings.push(Finding { level, problem: self.entry.problem(key, problem) });
+    }
+
+    /// A built-in entry is for everybody; an operator's own may lack what only others would read.
+    fn expected(&self) -> Level {
+        if self.entry.source == Source::BuiltIn { Level::Error } else { Level::Warning }
+    }
+
+    fn what_it_says_of_itself(&mut self, today: &str) {
+        let about = &self.entry.about;
+        let expected = self.expected();
+        for (key, there) in
+            [("category", about.category.is_some()), ("confidence", about.confidence.is_some())]
+        {
+            if !there {
+                self.note(expected, key, "is missing");
+            }
+        }
+        if about.setup.is_empty() {
+            self.note(Level::Warning, "setup", "is missing: what does the operator click at the provider?");
+        }
+        if let Some(day) = &about.verified_on {
+            if !is_day(day) {
+                self.note(Level::Error, "verified_on", "must be a day as YYYY-MM-DD");
+            } else if day.as_str() > today {
+                self.note(Level::Error, "verified_on", "is in the future");
+            }
+        }
+        for (key, sentences) in
+            [("setup", &about.setup), ("notes", &about.notes), ("unverified", &about.unverified)]
+        {
+            for (at, sentence) in sentences.iter().enumerate() {
+                let fits = !sentence.trim().is_empty()
+                    && sentence.len() <= LONGEST_SENTENCE
+                    && !sentence.chars().any(char::is_control);
+                if !fits {
+                    let problem = "must be a sentence of at most 600 characters, without line breaks";
+                    self.note(Level::Error, &format!("{key}[{at}]"), problem);
+                }
+            }
+        }
+        if about.setup_url.as_ref().is_some_and(|url| !is_link(url)) {
+            self.note(Level::Error, "setup_url", "must be an https URL");
+        }
+    }
+
+    fn what_people_need(&mut self) {
+        let settings = &self.entry.settings;
+        let expected = self.expected();
+        for key in ["name", "docs_url"] {
+            if !settings.contains_key(key) {
+                self.note(expected, key, "is missing");
+            }
+        }
+        let words = settings.get("scope_words").and_then(Value::as_table);
+        for key in ["scopes", "allowed_scopes"] {
+            for scope in settings.get(key).and_then(Value::as_array).into_iter().flatten() {
+                let Some(scope) = scope.as_str() else { continue };
+                if !words.is_some_and(|words| words.contains_key(scope)) {
+                    let problem = format!("has {scope}, for which scope_words has no plain words");
+                    self.note(Level::Warning, key, problem);
+                }
+            }
+        }
+    }
+
+    fn placeholders(&mut self) {
+        let settings = &self.entry.settings;
+        let mut known: Vec<&str> = PLACEHOLDERS.into();
+        for key in DECLARING {
+            let declared = settings.get(key).and_then(Value::as_table);
+            known.extend(declared.into_iter().flat_map(Table::keys).map(String::as_str));
+        }
+        let fields = settings.get("fields").and_then(Value::as_array).into_iter().flatten();
+        known.extend(fields.filter_map(|field| field.get("name")?.as_str()));
+        known.extend(settings.get("choice").and_then(|choice| choice.get("as")?.as_str()));
+        let mut unknown = Vec::new();
+        for (key, value) in settings {
+            let sent = key.ends_with("_endpoint") || WITH_PLACEHOLDERS.contains(&key.as_str());
+            look(key, value, sent, &known, &mut unknown);
+        }
+        for (key, name) in unknown {
+            let problem = format!("has {{{name}}}, which is declared nowhere");
+            self.note(Level::Error, &key, problem);
+        }
+    }
+}
+
+fn look(path: &str, value: &Value, sent: bool, known: &[&str], unknown: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) if sent => {
+            let names = names_in_braces(text).filter(|name| !known.contains(name));
+            unknown.extend(names.map(|name| (path.to_owned(), name.to_owned())));
+        }
+        Value::Table(table) => {
+            for (key, value) in table {
+                let sent = sent || WITH_PLACEHOLDERS.contains(&key.as_str());
+                look(&format!("{path}.{key}"), value, sent, known, unknown);
+            }
+        }
+        Value::Array(list) => {
+            for (at, value) in list.iter().enumerate() {
+                look(&format!("{path}[{at}]"), value, sent, known, unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `{word}`; other braces are the text's own.
+fn names_in_braces(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| {
+        let (name, _) = rest.split_once('}')?;
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        (!name.is_empty() && name.chars().all(is_word)).then_some(name)
+    })
+}
+
+fn is_link(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| url.scheme() == "https")
+}
+
+fn is_day(text: &str) -> bool {
+    let format = time::macros::format_description!("[year]-[month]-[day]");
+    time::Date::parse(text, format).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: &str = "2026-11-30";
+
+    fn findings(text: &str) -> Vec<String> {
+        let source = Source::Overlay("acme.toml".into());
+        let entry = Entry::parse("acme", source, text.to_owned().into()).unwrap();
+        lint(&entry, TODAY).into_iter().map(|finding| finding.problem.to_string()).collect()
+    }
+
+    #[test]
+    fn each_rule_names_its_line() {
+        let whole = "name = \"Acme\"\nissuer = \"https://acme.example\"\nconfidence = \"low\"\ncategory = \"dev\"\n\
+                     docs_url = \"https://acme.example/docs\"\nsetup = [\"Click.\"]\n";
+        assert_eq!(findings(whole), [""; 0]);
+        for (line, told) in [
+            ("colour = \"red\"", "acme.toml:7: colour is no setting"),
+            ("token_endpoint = \"http://acme.example\"", "acme.toml:7: token_endpoint is refused"),
+            ("verified_on = \"2027-01-01\"", "acme.toml:7: verified_on is in the future"),
+            ("verified_on = \"yesterday\"", "acme.toml:7: verified_on must be a day"),
+            ("setup_url = \"http://acme.example\"", "acme.toml:7: setup_url must be an https URL"),
+            ("notes = [\"\"]", "acme.toml:7: notes[0] must be a sentence"),
+            ("scopes = [\"read\"]", "acme.toml:7: scopes has read, for which"),
+            ("client_id = \"mine\"", "acme.toml:7: client_id stands in the settings"),
+            (
+                "revocation = { url = \"https://acme.example/{app}\" }",
+                "acme.toml:7: revocation.url has {app}",
+            ),
+            (
+                "authorize_params = { state = \"x\" }",
+                "acme.toml:7: authorize_params.state is sent by Consentry",
+            ),
+        ] {
+            let found = findings(&format!("{whole}{line}\n"));
+            assert!(found.iter().any(|one| one.starts_with(told)), "{line}: {found:?}");
+        }
+    }
+
+    /// Every built-in entry is without errors, and reads its own keys only.
+    #[test]
+    fn every_built_in_entry_is_good() {
+        let mut bad = Vec::new();
+        for (id, _) in super::super::BUILT_IN {
+            match super::super::Catalogue::built_in_entry(id) {
+                Ok(entry) => bad.extend(
+                    lint(&entry.unwrap(), TODAY)
+                        .into_iter()
+                        .filter(|finding| finding.level == Level::Error)
+                        .map(|finding| finding.problem.to_string()),
+                ),
+                Err(problem) => bad.push(problem.to_string()),
+            }
+        }
+        assert!(bad.is_empty(), "{}", bad.join("\n"));
+    }
+}
