@@ -178,7 +178,9 @@ mod tests {
             ("sure.toml", "name = \"X\"\nconfidence = \"total\""),
         ]);
         let catalogue = catalogue.unwrap();
-        for (id, told) in [("long", "longer"), ("broken", ":2: "), ("sure", ":2: confidence must be")] {
+        for (id, told) in
+            [("long", "longer"), ("broken", ":2 is not TOML"), ("sure", ":2: confidence must be")]
+        {
             let problem = catalogue.entry(id).unwrap_err().to_string();
             assert!(problem.contains(told), "{problem}");
         }

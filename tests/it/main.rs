@@ -11,6 +11,7 @@ mod attacks;
 mod audit;
 mod browser;
 mod canaries;
+mod catalogue;
 mod clients;
 mod commands;
 mod contract;
