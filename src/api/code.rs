@@ -28,6 +28,11 @@ pub(super) fn is_used(caller: &Caller) -> bool {
     caller.server().identity == BrowserIdentity::Code
 }
 
+/// Whether what this client answers to the form is heard: it declared forms, and so can have been asked by one.
+pub(super) fn may_answer(caller: &Caller, question: &Question) -> bool {
+    is_used(caller) && question.client.elicitation.form()
+}
+
 /// The key of an elicitation's form in a modern round.
 pub(super) fn key(asked: &Elicitation) -> String {
     format!("code-{}", asked.provider)
@@ -108,7 +113,8 @@ pub(super) async fn unproven<'a>(
 }
 
 /// Takes the codes that came with a call: from the answer to each elicitation's form, or the one that the MCP server
-/// passes on, which may be for any of them. Gives the tries that are left when one was wrong.
+/// passes on, which may be for any of them. A client that did not declare forms has answered none. Gives the tries that
+/// are left when one was wrong.
 pub(super) async fn take(
     caller: &Caller,
     question: &Question,
@@ -122,10 +128,10 @@ pub(super) async fn take(
         .filter(|one| one.state(now).is_open() && connect::is_by_code(app, one))
         .cloned()
         .collect();
-    let mut codes: Vec<(&[Elicitation], Secret)> = open
-        .iter()
-        .filter_map(|one| Some((std::slice::from_ref(one), answered(responses, &key(one))?)))
-        .collect();
+    let heard = may_answer(caller, question);
+    let answers =
+        open.iter().filter_map(|one| Some((std::slice::from_ref(one), answered(responses, &key(one))?)));
+    let mut codes: Vec<(&[Elicitation], Secret)> = answers.filter(|_| heard).collect();
     if let Some(code) = question.code.as_ref().filter(|_| codes.is_empty() && !open.is_empty()) {
         codes.push((&open, code.clone()));
     }

@@ -126,7 +126,7 @@ async fn hear_and_wait(
     let mut left = None;
     if !responses.is_empty() || question.code.is_some() {
         let mut asked = signals::settled(app, server, ids, Duration::ZERO, |_| true).await?;
-        if hear(caller, &asked, responses).await? {
+        if hear(caller, question, &asked, responses).await? {
             asked = signals::settled(app, server, ids, Duration::ZERO, |_| true).await?;
         }
         left = code::take(caller, question, &asked, responses).await?;
@@ -153,12 +153,18 @@ async fn wait(
 
 /// Takes the user's "no" from the client's answers, to the link or to the form. It closes, and nothing that the client
 /// says completes. Tells whether anything was closed.
-async fn hear(caller: &Caller, asked: &[Elicitation], responses: &InputResponses) -> Result<bool, Refusal> {
+async fn hear(
+    caller: &Caller,
+    question: &Question,
+    asked: &[Elicitation],
+    responses: &InputResponses,
+) -> Result<bool, Refusal> {
     let mut closed = false;
+    let forms_heard = code::may_answer(caller, question);
     // Without words a link cannot fail to be made; with none there is nothing to hear.
     let asks = asks(&caller.app, asked, None).unwrap_or_default();
     for (key, elicitation) in keys(&asks).iter().zip(asked) {
-        let of_form = if code::is_used(caller) { responses.action(&code::key(elicitation)) } else { None };
+        let of_form = if forms_heard { responses.action(&code::key(elicitation)) } else { None };
         let said = [responses.action(key), of_form];
         let no =
             [ElicitAction::Decline, ElicitAction::Cancel].into_iter().find(|no| said.contains(&Some(*no)));

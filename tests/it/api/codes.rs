@@ -24,6 +24,7 @@ on_both_engines!(
     a_client_without_forms_is_told_so,
     several_codes_are_asked_for_one_after_the_other,
     a_no_to_the_form_is_a_no,
+    e7_an_answer_to_the_form_is_heard_from_who_declared_forms,
     codes_are_taken_where_they_are_used,
 );
 
@@ -344,6 +345,36 @@ async fn a_no_to_the_form_is_a_no(db: Database) {
         let answer = resolves(bench.coded(), &body).await;
         assert_eq!((&answer["status"], &answer["outcome"]), (&json!("refused"), &json!(outcome)));
     }
+}
+
+/// What was not declared was not asked, and neither a code nor a "no" is taken for an answer to it.
+async fn e7_an_answer_to_the_form_is_heard_from_who_declared_forms(db: Database) {
+    let bench = Bench::new(db).await;
+    let mut body = ask("2026-07-28", &both(), "");
+    let answer = resolves(bench.coded(), &body).await;
+    let id = id_of(&answer["elicitation"]);
+    let hers = Shown::by(&bench, id).await;
+    body["request_state"] = answer["reply"]["body"]["requestState"].clone();
+    let right = json!({ "action": "accept", "content": { "code": hers.code } });
+    let wrong = json!({ "action": "accept", "content": { "code": "BBBB-BBBB" } });
+    for declared in [json!(null), json!({ "url": {} })] {
+        body["client"]["elicitation"] = declared;
+        for said in [&right, &wrong, &json!({ "action": "decline" }), &json!({ "action": "cancel" })] {
+            body["input_responses"] = json!({ "code-acme": said });
+            assert_eq!(resolves(bench.coded(), &body).await["status"], "action_required");
+        }
+    }
+    assert!(!hers.is_proven(&bench).await);
+    assert!(bench.elicitation(id).await.stored.is_open());
+    // The same answer, of a client that can have been asked; and no try was counted before.
+    body["client"]["elicitation"] = both();
+    body["input_responses"] = json!({ "code-acme": wrong });
+    let asked = resolves(bench.coded(), &body).await;
+    let form = &asked["reply"]["body"]["inputRequests"]["code-acme"]["params"];
+    assert!(form_of(form).ends_with("Tries left: 2."), "{form}");
+    body["input_responses"] = json!({ "code-acme": right });
+    resolves(bench.coded(), &body).await;
+    assert!(hers.is_proven(&bench).await);
 }
 
 async fn codes_are_taken_where_they_are_used(db: Database) {
