@@ -48,7 +48,7 @@ pub use self::{
     alone::{Alone, AloneError},
     audit::{AuditFilter, ChainEnds},
     clocks::Clocked,
-    codes::{Proof, Typed},
+    codes::{Mint, Proof, Typed},
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,

@@ -13,7 +13,7 @@ use crate::{
     elicitation::{BrowserCode, Elicitation, ElicitationId, State},
     random::Random,
     secret::{Hash, Secret},
-    store::{Proof, Typed, Visit},
+    store::{Mint, Proof, Typed, Visit},
     telemetry::SecurityEvent,
     vault::{Purpose, Vault},
 };
@@ -24,6 +24,8 @@ use super::{Refusal, close};
 const CODE_LIFE: Duration = Duration::from_mins(5);
 /// Wrong codes that one MCP client may pass on for one elicitation.
 const TRIES_MAX: i64 = 3;
+/// Wrong codes that all MCP clients together may pass on for one elicitation.
+const TOTAL_MAX: i64 = 12;
 /// Why an elicitation ended whose client has passed on too many.
 const TRIES_SPENT: &str = "code_tries_spent";
 
@@ -93,8 +95,8 @@ pub struct Minted {
     pub life: Duration,
 }
 
-/// Mints a code for the browser that posted the form, in place of its own former one. A browser that is proven already
-/// keeps what it has: none.
+/// Mints a code for the browser that posted the form, in place of its own former one. A browser that is proven already, or
+/// is in this very moment, keeps what it has: none.
 ///
 /// # Errors
 /// [`Refusal::NotFound`] where codes are not used; [`Refusal::Moved`] when it cannot be answered any more.
@@ -118,10 +120,14 @@ pub async fn mint(app: &App, visit: &Visit) -> Result<Option<Minted>, Refusal> {
             proven_at: None,
         };
         let tag = Hash(app.vault.mac(Purpose::BrowserCode, &tagged(&asked.id, &cookie.code)));
-        if app.store.mint_code(&code, &tag, former, now).await? {
-            let left = asked.expires_at.0.saturating_sub(now.0);
-            let life = Duration::from_millis(u64::try_from(left).unwrap_or(0)) + after(app);
-            return Ok(Some(Minted { cookie: cookie.seal(&app.vault, asked.id), life }));
+        match app.store.mint_code(&code, &tag, former, now).await? {
+            Mint::Done => {
+                let left = asked.expires_at.0.saturating_sub(now.0);
+                let life = Duration::from_millis(u64::try_from(left).unwrap_or(0)) + after(app);
+                return Ok(Some(Minted { cookie: cookie.seal(&app.vault, asked.id), life }));
+            }
+            Mint::Kept => return Ok(None),
+            Mint::Refused => {}
         }
     }
     Err(Refusal::Moved)
@@ -159,7 +165,14 @@ pub async fn prove(
         .collect();
     let after_ms = i64::try_from(after(app).as_millis()).unwrap_or(i64::MAX);
     let client = Hash::of(client_ref.as_bytes());
-    let typed = Typed { elicitations: asked, tags: &tags, client, tries_max: TRIES_MAX, after_ms };
+    let typed = Typed {
+        elicitations: asked,
+        tags: &tags,
+        client,
+        tries_max: TRIES_MAX,
+        total_max: TOTAL_MAX,
+        after_ms,
+    };
     let left = match app.store.prove(typed, now).await? {
         Proof::Matched(_) => return Ok(None),
         Proof::Wrong(left) => left,

@@ -18,6 +18,7 @@ on_both_engines!(
     a_legacy_client_is_asked_for_the_code_within_the_call,
     a_modern_client_is_asked_for_the_code_in_a_round_of_its_own,
     r3_three_wrong_codes_end_it,
+    r3_twelve_wrong_codes_of_many_clients_end_it,
     wrong_codes_end_nothing_that_has_its_browser,
     r3_a_code_of_another_elicitation_is_wrong,
     the_next_call_asks_for_the_code_where_no_link_is_sent,
@@ -236,6 +237,29 @@ async fn r3_three_wrong_codes_end_it(db: Database) {
     assert!(!hers.is_proven(&bench).await);
     let events = bench.app.metrics.text();
     assert!(events.contains("security_events_total{code=\"code_refused\"} 3"), "{events}");
+}
+
+/// However many clients a link goes to, and however the MCP server names them.
+async fn r3_twelve_wrong_codes_of_many_clients_end_it(db: Database) {
+    let bench = Bench::new(db).await;
+    let mut body = ask("2026-07-28", &both(), "");
+    let answer = resolves(bench.coded(), &body).await;
+    let id = id_of(&answer["elicitation"]);
+    body["request_state"] = answer["reply"]["body"]["requestState"].clone();
+    body["input_responses"] =
+        json!({ "code-acme": { "action": "accept", "content": { "code": "BBBB-BBBB" } } });
+    for (client, left) in (0..12).zip([2; 10].into_iter().chain([1, 0])) {
+        body["client"]["ref"] = json!(format!("client {client}"));
+        let answer = resolves(bench.coded(), &body).await;
+        if left == 0 {
+            assert_eq!((&answer["status"], &answer["outcome"]), (&json!("refused"), &json!("failed")));
+            continue;
+        }
+        let form = &answer["reply"]["body"]["inputRequests"]["code-acme"]["params"];
+        assert!(form_of(form).ends_with(&format!("Tries left: {left}.")), "{client}: {form}");
+    }
+    let ended = bench.elicitation(id).await;
+    assert_eq!((ended.stored, ended.reason.as_deref()), (State::Failed, Some("code_tries_spent")));
 }
 
 async fn r3_a_code_of_another_elicitation_is_wrong(db: Database) {

@@ -16,6 +16,7 @@ on_both_engines! {
     r3_the_other_browser_with_the_link_gets_nowhere,
     r3_a_browser_with_a_code_that_nobody_typed_is_nobodys,
     r4_the_way_back_in_another_browser_is_nothing,
+    r4_the_way_back_is_nothing_after_another_browsers_code,
     r4_a_lost_code_is_asked_for_again_before_anything_is_spent,
     r5_a_cookie_of_one_code_opens_no_other_elicitation,
     r6_the_page_of_a_code_tells_nothing_of_the_owner,
@@ -192,6 +193,25 @@ async fn r4_the_way_back_in_another_browser_is_nothing(db: Database) {
     thief.opens(callback.as_str()).await.is("code");
     assert_eq!(token_requests(&world), 0);
     alice.returns().await.is("connected");
+    assert_eq!(token_requests(&world), 1);
+}
+
+/// One browser at a time: whoever typed a code that an attacker showed takes it back by typing their own, also while the
+/// attacker is on the way to the third party.
+async fn r4_the_way_back_is_nothing_after_another_browsers_code(db: Database) {
+    let world = world(db).await;
+    let link = asks(&world, "alice").await;
+    let mut mallory = proven(&world, &link).await;
+    mallory.agrees().await.is("leaving");
+    mallory.leaves().await;
+    mallory.approves("hubot").await;
+    let (mut alice, code) = shows(&world, &link).await;
+    types(&world, "alice", &code).await;
+    alice.reloads().await.is("ready");
+    mallory.returns().await.is("code");
+    mallory.opens(&link.url).await.is("code");
+    assert_eq!(token_requests(&world), 0);
+    alice.connects("octocat").await.is("connected");
     assert_eq!(token_requests(&world), 1);
 }
 

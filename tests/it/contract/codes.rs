@@ -1,29 +1,38 @@
-//! Browsers' codes: each proves its own browser, tries are counted before they are compared, and nobody's ends another's.
+//! Browsers' codes: each proves its own browser, tries are counted before they are compared, and no code that waits ends
+//! another's.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use consentry::{
     clock::Millis,
     elicitation::{BrowserCode, Elicitation, ElicitationId, NewElicitation, State},
     random::Random,
     secret::Hash,
-    store::{Proof, Typed, Visit},
+    store::{Mint, Proof, Store, Typed, Visit},
 };
 use futures_util::future::join_all;
 
-use super::given::*;
-use crate::engine::Database;
+use super::{
+    given::*,
+    raw::{Raw, until_somebody_waits},
+};
+use crate::engine::{Database, Engine};
 
 contract! {
     r3_a_code_proves_the_browser_that_shows_it_and_no_other,
     a_browser_replaces_its_own_code_and_nobody_elses,
+    r3_one_browser_at_a_time_is_the_owners,
+    a_code_that_goes_while_it_is_typed_is_wrong_and_recorded_nowhere,
+    a_code_that_is_typed_while_its_browser_asks_for_another_stays,
     r9_of_many_tries_at_once_three_are_compared,
+    r9_of_many_clients_tries_twelve_are_compared,
     a_right_code_counts_nothing_and_is_right_again,
     r10_a_code_ends_with_its_minutes_and_its_elicitation,
     what_may_be_meant_is_open_and_the_clients_own,
 }
 
 const TRIES: i64 = 3;
+const TOTAL: i64 = 12;
 
 fn code(asked: &Elicitation, cookie: &str, expires_at: Millis) -> BrowserCode {
     BrowserCode {
@@ -36,7 +45,19 @@ fn code(asked: &Elicitation, cookie: &str, expires_at: Millis) -> BrowserCode {
 }
 
 async fn mints(db: &Database, asked: &Elicitation, cookie: &str, shown: &str) -> bool {
-    db.store.mint_code(&code(asked, cookie, after(300)), &digest(shown), None, NOW).await.unwrap()
+    mints_over(&db.store, asked, cookie, shown, None).await == Mint::Done
+}
+
+pub(super) async fn mints_over(
+    store: &Store,
+    asked: &Elicitation,
+    cookie: &str,
+    shown: &str,
+    former: Option<&str>,
+) -> Mint {
+    let former = former.map(digest);
+    let code = code(asked, cookie, after(300));
+    store.mint_code(&code, &digest(shown), former.as_ref(), NOW).await.unwrap()
 }
 
 /// What it was right for, or the tries that are left.
@@ -47,15 +68,17 @@ async fn types(
     client: &str,
     now: Millis,
 ) -> Result<ElicitationId, i64> {
-    let tags = vec![vec![digest("under an older key"), digest(typed)]; asked.len()];
-    let typed = Typed {
-        elicitations: asked,
-        tags: &tags,
-        client: digest(client),
-        tries_max: TRIES,
-        after_ms: 60_000,
-    };
-    match db.store.prove(typed, now).await.unwrap() {
+    types_at(&db.store, asked, typed, client, now).await
+}
+
+pub(super) async fn types_at(
+    store: &Store,
+    asked: &[Elicitation],
+    typed: &str,
+    client: &str,
+    now: Millis,
+) -> Result<ElicitationId, i64> {
+    match passes_on(store, asked, typed, client, now).await {
         Proof::Matched(id) => Ok(id),
         Proof::Wrong(left) => {
             assert_eq!(left.len(), asked.len());
@@ -64,13 +87,26 @@ async fn types(
     }
 }
 
+async fn passes_on(store: &Store, asked: &[Elicitation], typed: &str, client: &str, now: Millis) -> Proof {
+    let tags = vec![vec![digest("under an older key"), digest(typed)]; asked.len()];
+    let typed = Typed {
+        elicitations: asked,
+        tags: &tags,
+        client: digest(client),
+        tries_max: TRIES,
+        total_max: TOTAL,
+        after_ms: 60_000,
+    };
+    store.prove(typed, now).await.unwrap()
+}
+
 async fn looks(db: &Database, asked: &Elicitation, cookie: &str, now: Millis) -> Visit {
     let cookie: Hash = digest(cookie);
     let idle_since = now.minus(Duration::from_secs(1800));
     db.store.visit(asked.id, None, Some(&cookie), now, idle_since).await.unwrap().unwrap()
 }
 
-async fn is_proven(db: &Database, asked: &Elicitation, cookie: &str, now: Millis) -> bool {
+pub(super) async fn is_proven(db: &Database, asked: &Elicitation, cookie: &str, now: Millis) -> bool {
     let visit = looks(db, asked, cookie, now).await;
     visit.code.is_some_and(|code| visit.elicitation.owned_by_code(&code, now).is_ok())
 }
@@ -91,23 +127,93 @@ async fn r3_a_code_proves_the_browser_that_shows_it_and_no_other(db: Database) {
         assert!(!is_proven(&db, &asked, cookie, after(1)).await, "{cookie}");
     }
     assert!(!is_proven(&db, &other, "hers", after(1)).await);
-    // A second browser of the owner's is proven by its own code.
-    assert_eq!(types(&db, std::slice::from_ref(&asked), "BBBB", "c", NOW).await, Ok(asked.id));
+}
+
+/// The owner goes on in another browser: the one before is nobody's, and its code is no code any more.
+async fn r3_one_browser_at_a_time_is_the_owners(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let one = std::slice::from_ref(&asked);
+    let other = db.store.given_elicitation(&asked_by("session-2")).await;
+    assert!(mints(&db, &other, "others", "AAAA").await);
+    assert_eq!(types(&db, std::slice::from_ref(&other), "AAAA", "c", NOW).await, Ok(other.id));
+    for (cookie, shown) in [("first", "AAAA"), ("second", "BBBB"), ("third", "CCCC")] {
+        assert!(mints(&db, &asked, cookie, shown).await);
+    }
+    assert_eq!(types(&db, one, "AAAA", "c", NOW).await, Ok(asked.id));
+    assert_eq!(types(&db, one, "BBBB", "c", NOW).await, Ok(asked.id));
+    assert!(is_proven(&db, &asked, "second", after(1)).await);
+    assert!(looks(&db, &asked, "first", NOW).await.code.is_none());
+    assert_eq!(types(&db, one, "AAAA", "c", NOW).await, Err(2));
+    // A code that only waits is nobody's business, and neither is another elicitation's browser.
+    assert!(looks(&db, &asked, "third", NOW).await.code.is_some_and(|code| code.waits(NOW)));
+    assert!(is_proven(&db, &other, "others", after(1)).await);
+    // The one that lost it may show a code again.
+    assert!(mints(&db, &asked, "first-again", "DDDD").await);
+    assert_eq!(types(&db, one, "DDDD", "c", NOW).await, Ok(asked.id));
+    assert!(!is_proven(&db, &asked, "second", after(1)).await);
+    assert!(is_proven(&db, &asked, "first-again", after(1)).await);
+    // What is over proves nobody.
+    assert!(db.store.close(&asked, State::Cancelled, "test", NOW).await.unwrap());
+    assert_eq!(passes_on(&db.store, one, "CCCC", "c", NOW).await, Proof::Wrong(vec![]));
+}
+
+/// Somebody else's transaction, which `change`s one browser's row, ends after `meanwhile` has begun.
+async fn interleaved<T: Send + 'static>(
+    db: &Database,
+    change: &str,
+    cookie: &str,
+    meanwhile: impl Future<Output = T> + Send + 'static,
+) -> T {
+    let mut raw = Raw::connect(db).await;
+    raw.begin().await;
+    let row = raw.bytes(digest(cookie).as_bytes());
+    assert_eq!(raw.run(&format!("{change} WHERE cookie_hash = {row}")).await, 1);
+    let meanwhile = tokio::spawn(meanwhile);
+    // On SQLite it waits to begin at all.
+    if db.engine == Engine::Postgres {
+        until_somebody_waits(db).await;
+    }
+    raw.run("COMMIT").await;
+    meanwhile.await.unwrap()
+}
+
+async fn a_code_that_goes_while_it_is_typed_is_wrong_and_recorded_nowhere(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    let (store, one) = (db.store.clone(), asked.clone());
+    let typing = async move { types_at(&store, &[one], "AAAA", "c", NOW).await };
+    let typed = interleaved(&db, "DELETE FROM browser_codes", "hers", typing).await;
+    assert_eq!(typed, Err(2));
+    let mut raw = Raw::connect(&db).await;
+    assert_eq!(raw.number("SELECT COUNT(*) FROM audit WHERE kind = 'code_matched'").await, 0);
+    assert!(!db.store.has_proven_browser(asked.id, NOW).await.unwrap());
+}
+
+async fn a_code_that_is_typed_while_its_browser_asks_for_another_stays(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    let (store, one) = (db.store.clone(), asked.clone());
+    let minting = async move { mints_over(&store, &one, "hers-2", "BBBB", Some("hers")).await };
+    let change = format!("UPDATE browser_codes SET proven_at_ms = {}", NOW.0);
+    assert_eq!(interleaved(&db, &change, "hers", minting).await, Mint::Kept);
     assert!(is_proven(&db, &asked, "hers", after(1)).await);
+    assert!(looks(&db, &asked, "hers-2", NOW).await.code.is_none());
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "BBBB", "c", NOW).await, Err(2));
 }
 
 async fn a_browser_replaces_its_own_code_and_nobody_elses(db: Database) {
     let asked = db.store.given_elicitation(&asked()).await;
     assert!(mints(&db, &asked, "hers", "AAAA").await);
     assert!(mints(&db, &asked, "mallorys", "BBBB").await);
-    let new = code(&asked, "hers-2", after(300));
-    assert!(db.store.mint_code(&new, &digest("CCCC"), Some(&digest("hers")), NOW).await.unwrap());
+    assert_eq!(mints_over(&db.store, &asked, "hers-2", "CCCC", Some("hers")).await, Mint::Done);
     assert!(looks(&db, &asked, "hers", NOW).await.code.is_none());
     assert!(looks(&db, &asked, "mallorys", NOW).await.code.is_some());
     assert_eq!(types(&db, std::slice::from_ref(&asked), "CCCC", "c", NOW).await, Ok(asked.id));
-    // A proven browser is not forgotten, whatever comes after.
-    let late = code(&asked, "hers-3", after(300));
-    assert!(db.store.mint_code(&late, &digest("DDDD"), Some(&digest("hers-2")), NOW).await.unwrap());
+    // Neither a proven browser nor one that has another code by now is given a new one in place of that.
+    for gone in ["hers-2", "hers"] {
+        assert_eq!(mints_over(&db.store, &asked, "hers-3", "DDDD", Some(gone)).await, Mint::Kept);
+        assert!(looks(&db, &asked, "hers-3", NOW).await.code.is_none());
+    }
     assert!(is_proven(&db, &asked, "hers-2", after(1)).await);
     // What is over gets no code.
     assert!(db.store.close(&asked, State::Cancelled, "test", NOW).await.unwrap());
@@ -130,6 +236,31 @@ async fn r9_of_many_tries_at_once_three_are_compared(db: Database) {
     // Even the right one is too late now, for this client; another has tries of its own.
     assert_eq!(types(&db, std::slice::from_ref(&asked), "AAAA", "c", NOW).await, Err(0));
     assert_eq!(types(&db, std::slice::from_ref(&asked), "AAAA", "d", NOW).await, Ok(asked.id));
+}
+
+/// However many clients pass codes on for one elicitation.
+async fn r9_of_many_clients_tries_twelve_are_compared(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    assert!(mints(&db, &asked, "hers", "AAAA").await);
+    let replica = db.replica().await;
+    let rush = (0..20).map(|n| {
+        let (store, asked) = (if n % 2 == 0 { &db.store } else { &replica }.clone(), asked.clone());
+        async move { types_at(&store, &[asked], "WRONG", &format!("client {n}"), NOW).await }
+    });
+    let left: Vec<i64> =
+        join_all(rush).await.into_iter().map(|proof| proof.expect_err("nobody shows it")).collect();
+    let counted = "SELECT CAST(SUM(tries) AS BIGINT) FROM code_tries";
+    assert_eq!(Raw::connect(&db).await.number(counted).await, TOTAL);
+    assert_eq!(
+        left.iter().filter(|left| **left == 0).count(),
+        9,
+        "the last that counted, and eight more: {left:?}"
+    );
+    assert_eq!(left.iter().filter(|left| **left == 2).count(), 10);
+    assert_eq!(types(&db, std::slice::from_ref(&asked), "AAAA", "a new client", NOW).await, Err(0));
+    // Another elicitation has tries of its own.
+    let other = db.store.given_elicitation(&asked_by("session-2")).await;
+    assert_eq!(types(&db, std::slice::from_ref(&other), "AAAA", "a new client", NOW).await, Err(2));
 }
 
 async fn a_right_code_counts_nothing_and_is_right_again(db: Database) {

@@ -10,11 +10,14 @@ use consentry::{
     connection::ConnectionId,
     elicitation::{AttemptState, Claimed, Elicitation, ElicitationId, NewElicitation, Outcome, State},
     signal::Kind,
-    store::{CreatedOnce, Idempotency, Settled, Store},
+    store::{CreatedOnce, Idempotency, Mint, Settled, Store},
 };
 use tokio::{sync::Barrier, task::JoinSet};
 
-use super::given::*;
+use super::{
+    codes::{is_proven, mints_over, types_at},
+    given::*,
+};
 use crate::engine::Database;
 
 on_both_engines! {
@@ -26,6 +29,8 @@ on_both_engines! {
     two_links_of_one_person_settle_once,
     closing_and_claiming_do_not_wait_in_a_circle,
     closing_and_taking_an_offer_do_not_wait_in_a_circle,
+    r3_a_code_is_typed_while_its_browser_asks_for_another,
+    r3_of_two_right_codes_at_once_one_browser_is_the_owners,
     r84_disconnecting_wins_over_a_settlement_under_way,
     r112_one_of_many_with_a_key_makes_it,
 }
@@ -270,6 +275,45 @@ async fn closing_and_taking_an_offer_do_not_wait_in_a_circle(db: Database) {
         assert_eq!(ends(&db.store, &asked).await, [ending(end)]);
         current = db.store.connection(&files(), current.id).await.unwrap().unwrap();
         assert_eq!(current.generation == generation, won[1]);
+    }
+}
+
+/// Either the code that was typed is proven and its browser keeps it, or it is gone and the browser shows the other.
+async fn r3_a_code_is_typed_while_its_browser_asks_for_another(db: Database) {
+    let replica = db.replica().await;
+    for round in 0..ROUNDS {
+        let asked = db.store.given_elicitation(&asked_by("")).await;
+        let (old, new) = (format!("old {round}"), format!("new {round}"));
+        assert_eq!(mints_over(&db.store, &asked, &old, "AAAA", None).await, Mint::Done);
+        let mut racers = Racers::new(2);
+        let (one, former, cookie) = (asked.clone(), old.clone(), new.clone());
+        racers.add(with!(db.store, |store| {
+            mints_over(&store, &one, &cookie, "BBBB", Some(&former)).await == Mint::Done
+        }));
+        let one = asked.clone();
+        racers.add(with!(replica, |store| types_at(&store, &[one], "AAAA", "c", NOW).await.is_ok()));
+        let [minted, proven] = racers.run().await[..] else { panic!("two raced") };
+        assert_ne!(minted, proven);
+        assert_eq!(is_proven(&db, &asked, &old, NOW).await, proven);
+        let typed = types_at(&db.store, std::slice::from_ref(&asked), "BBBB", "d", NOW).await;
+        assert_eq!(typed.is_ok(), minted);
+    }
+}
+
+async fn r3_of_two_right_codes_at_once_one_browser_is_the_owners(db: Database) {
+    let replica = db.replica().await;
+    for round in 0..ROUNDS {
+        let asked = db.store.given_elicitation(&asked_by("")).await;
+        let cookies = [format!("first {round}"), format!("second {round}")];
+        let mut racers = Racers::new(2);
+        for (at, (cookie, shown)) in cookies.iter().zip(["AAAA", "BBBB"]).enumerate() {
+            assert_eq!(mints_over(&db.store, &asked, cookie, shown, None).await, Mint::Done);
+            let (one, store) = (asked.clone(), if at == 0 { &db.store } else { &replica });
+            racers.add(with!(store, |store| types_at(&store, &[one], shown, shown, NOW).await.is_ok()));
+        }
+        assert_eq!(racers.run().await, [true, true]);
+        let first = is_proven(&db, &asked, &cookies[0], NOW).await;
+        assert_ne!(first, is_proven(&db, &asked, &cookies[1], NOW).await);
     }
 }
 

@@ -87,6 +87,16 @@ impl Raw {
     }
 }
 
+/// Until a connection to this database waits for a lock.
+pub(super) async fn until_somebody_waits(db: &Database) {
+    let mut raw = Raw::connect(db).await;
+    let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND wait_event_type = 'Lock'";
+    while raw.number(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Deletes every row but those that tell which migrations have run.
 pub(super) async fn empty(db: &Database) {
     let tables = match db.engine {

@@ -5,7 +5,10 @@ use std::time::Duration;
 use consentry::{elicitation::NewElicitation, random::Random, signal::Kind};
 use tokio::task::JoinSet;
 
-use super::{given::*, raw::Raw};
+use super::{
+    given::*,
+    raw::{Raw, until_somebody_waits},
+};
 use crate::engine::{Database, Engine};
 
 contract! {
@@ -169,16 +172,6 @@ async fn news_are_read_once_for_all_and_none_is_missed(db: Database) {
     };
     tokio::time::timeout(Duration::from_secs(60), all).await.expect("every number comes");
     ending.await.unwrap();
-}
-
-/// Until a connection to this database waits for a lock.
-async fn until_somebody_waits(db: &Database) {
-    let mut raw = Raw::connect(db).await;
-    let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
-                   AND wait_event_type = 'Lock'";
-    while raw.number(waiting).await == 0 {
-        tokio::task::yield_now().await;
-    }
 }
 
 /// On SQLite there is one writer; on Postgres a tenant's numbers are its own lock.
