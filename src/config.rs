@@ -38,7 +38,9 @@ pub use self::{
     network::NotANetwork,
     notes::notes,
     provider::{
-        ErrorClass, OwnRevocation, Probe, Provider, RevocationBody, RevocationMethod, RevocationToken,
+        Answer, CallbackSignature, Capture, CaptureFrom, Choice, ErrorClass, Expected, OwnRevocation,
+        Precondition, PreconditionKind, Probe, ProbeOf, Provider, Reads, RevocationBody, RevocationMethod,
+        RevocationToken, SignatureStyle, Slot,
     },
     secret_form::{Advice, FormField, FormProbe, Pattern, ProbeMethod, SecretForm},
     usage::Usage,

@@ -14,6 +14,7 @@ mod endpoints;
 mod error;
 mod exchange;
 mod failure;
+mod filled;
 mod id_token;
 mod known;
 mod path;
@@ -181,8 +182,10 @@ impl Providers {
     /// [`ProviderError::Denied`] when the new token is not let in, [`ProviderError::Malformed`] when no stable id can
     /// be told, [`ProviderError::AccountMismatch`] when two answers speak of two accounts, and the usual ones.
     pub async fn account(&self, provider: &Provider, tokens: &Tokens) -> Result<Account, ProviderError> {
-        if let Some(probe) = &provider.probe {
-            return account::probe(provider, probe, tokens, &self.0.outbound).await;
+        if let Some(probe) = &provider.probe
+            && let Some(url) = &probe.url
+        {
+            return account::probe(provider, probe, url, tokens, &self.0.outbound).await;
         }
         let endpoints = self.endpoints(provider).await?;
         account::open_id(provider, &endpoints, tokens, self.0.clock.now(), &self.0.outbound).await

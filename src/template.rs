@@ -111,6 +111,10 @@ pub fn is_name(name: &str) -> bool {
 fn write(filled: &mut String, value: &str, writing: Writing) {
     match writing {
         Writing::Plain => filled.push_str(value),
+        // A whole address may begin another: only values that were held against a list of hosts are such.
+        Writing::Url if filled.is_empty() && value.starts_with("https://") => {
+            filled.push_str(value.trim_end_matches('/'));
+        }
         Writing::Url => {
             for byte in value.bytes() {
                 if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

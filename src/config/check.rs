@@ -8,6 +8,7 @@ mod kinds;
 mod mcp_endpoint;
 mod mcp_servers;
 mod providers;
+mod reads;
 mod secret_forms;
 mod secrets;
 mod sections;

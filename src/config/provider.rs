@@ -1,9 +1,15 @@
 //! What the settings know of a provider.
 
+mod answer;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use url::Url;
 
+pub use self::answer::{
+    Answer, CallbackSignature, Capture, CaptureFrom, Choice, Expected, Precondition, PreconditionKind, Probe,
+    ProbeOf, Reads, SignatureStyle, Slot,
+};
 use super::{ClientAuthentication, Usage};
 use crate::{elicitation::ProviderId, scope::Scopes, secret::Secret};
 
@@ -75,6 +81,8 @@ pub struct Provider {
     pub probe: Option<Probe>,
     /// How an MCP server uses an access token; as a header `Authorization` of its type when absent.
     pub usage: Option<Usage>,
+    /// How its answers are read.
+    pub reads: Reads,
     /// Where the person removes our access at the provider, for pages.
     pub manage_url: Option<Url>,
     /// The provider's documentation, for operators.
@@ -150,17 +158,4 @@ impl Provider {
     pub fn revokes_by_access_token(&self) -> bool {
         self.revocation.as_ref().is_some_and(|own| own.token == RevocationToken::AccessToken)
     }
-}
-
-/// A call that names the account: paths into its JSON answer.
-#[derive(Clone, Debug)]
-pub struct Probe {
-    /// Called by GET with the new access token.
-    pub url: Url,
-    /// Dotted path to a stable id.
-    pub id: String,
-    /// Dotted path to what the person recognises.
-    pub label: String,
-    /// Further headers.
-    pub headers: BTreeMap<String, String>,
 }

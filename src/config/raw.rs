@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 pub(super) use self::secret_form::{Basic, Field, Probe as FormProbe, SecretForm, Usage};
 use super::{
-    RevocationBody, RevocationMethod, RevocationToken,
+    Answer, CallbackSignature, Capture, Choice, Precondition, Probe, RevocationBody, RevocationMethod,
+    RevocationToken, Slot,
     secret_source::SecretSource,
     units::{Size, Span},
 };
@@ -300,6 +301,19 @@ pub(super) struct Provider {
     pub(super) probe: Option<Probe>,
     #[serde(rename = "use")]
     pub(super) usage: Option<Usage>,
+    #[serde(default)]
+    pub(super) answer: Answer,
+    #[serde(default)]
+    pub(super) slots: BTreeMap<String, Slot>,
+    #[serde(default)]
+    pub(super) captures: BTreeMap<String, Capture>,
+    pub(super) callback_signature: Option<CallbackSignature>,
+    pub(super) choice: Option<Choice>,
+    #[serde(default)]
+    pub(super) admin_codes: Vec<String>,
+    #[serde(default)]
+    pub(super) preconditions: Vec<Precondition>,
+    pub(super) picker: Option<String>,
     pub(super) manage_url: Option<String>,
     pub(super) docs_url: Option<String>,
 }
@@ -368,14 +382,4 @@ fn space() -> String {
 
 fn yes() -> bool {
     true
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Probe {
-    pub(super) url: String,
-    pub(super) id: String,
-    pub(super) label: String,
-    #[serde(default)]
-    pub(super) headers: BTreeMap<String, String>,
 }

@@ -142,10 +142,11 @@ pub struct FormProbe {
 }
 
 /// The method of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ProbeMethod {
     /// `GET`.
+    #[default]
     Get,
     /// `POST`.
     Post,

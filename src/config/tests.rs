@@ -335,6 +335,65 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
             "providers[0].revocation.url",
         ),
         ("[[providers]]", "colour = \"canary\"", "providers[0].colour"),
+        ("[[providers]]", "answer = { scope = \"{canary}\" }", "providers[0].answer.scope"),
+        ("[[providers]]", "answer = { scheme = \"a canary\" }", "providers[0].answer.scheme"),
+        ("[[providers]]", "answer = { default_life = \"1s\" }", "providers[0].answer.default_life"),
+        (
+            "[[providers]]",
+            "answer = { ok = { path = \"ok\", equals = [1] } }",
+            "providers[0].answer.ok.equals",
+        ),
+        ("[[providers]]", "slots = { Canary = { access_token = \"a\" } }", "providers[0].slots.Canary"),
+        (
+            "[[providers]]",
+            "captures = { access_token = { from = \"answer\", path = \"a\" } }",
+            "providers[0].captures.access_token",
+        ),
+        (
+            "[[providers]]",
+            "captures = { api = { from = \"answer\", path = \"a\", url_suffixes = [\".com\"] } }",
+            "providers[0].captures.api.url_suffixes",
+        ),
+        (
+            "[[providers]]",
+            "captures = { api = { from = \"choice\", path = \"a\" } }",
+            "providers[0].captures.api.from",
+        ),
+        // R73: what an answer says never chooses the host of a call, unless it is held against a list.
+        (
+            "[[providers]]",
+            "captures = { api = { from = \"answer\", path = \"a\" } }\n\
+             probe = { url = \"https://{api}.example.com/me\", id = \"id\", label = \"l\" }",
+            "providers[0].probe.url",
+        ),
+        (
+            "[[providers]]",
+            "captures = { api = { from = \"answer\", path = \"a\" } }\n\
+             probe = { url = \"{api}/me\", id = \"id\", label = \"l\" }",
+            "providers[0].probe.url",
+        ),
+        (
+            "[[providers]]",
+            "probe = { url = \"https://a.example.com/{canary}\", id = \"id\", label = \"l\" }",
+            "providers[0].probe.url",
+        ),
+        (
+            "[[providers]]",
+            "probe = { url = \"https://a.example.com/\", id = \"{id\", label = \"l\" }",
+            "providers[0].probe.id",
+        ),
+        (
+            "[[providers]]",
+            "probe = { url = \"https://a.example.com/\", id = \"id\", label = \"l\", body = \"{}\" }",
+            "providers[0].probe.body",
+        ),
+        ("[[providers]]", "choice = { id = \"id\", label = \"name\", as = \"site\" }", "providers[0].choice"),
+        ("[[providers]]", "picker = \"\"", "providers[0].picker"),
+        (
+            "[[providers]]",
+            "preconditions = [{ kind = \"admin\", text = \"x\", url = \"http://canary\" }]",
+            "providers[0].preconditions[0].url",
+        ),
     ] {
         assert_eq!(world.refused(&with(section, lines)), [key], "{section} {lines}");
     }

@@ -1,5 +1,7 @@
 //! What the flow seals, and for which row. Each value has one place, named here once.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -61,6 +63,9 @@ pub(super) struct Offer {
     granted: Vec<String>,
     account_id: Option<String>,
     account_label: Option<String>,
+    #[serde(default)]
+    #[zeroize(skip)]
+    values: BTreeMap<String, String>,
 }
 
 impl Offer {
@@ -74,6 +79,7 @@ impl Offer {
             granted: tokens.granted.to_vec(),
             account_id: account.id.clone(),
             account_label: account.label.clone(),
+            values: tokens.values.clone(),
         }
     }
 
@@ -110,6 +116,7 @@ impl Offer {
             refresh_expires_at: self.refresh_expires_at,
             granted: Scopes::new(self.granted.iter().cloned()).unwrap_or_default(),
             id_token: None,
+            values: self.values.clone(),
         }
     }
 }

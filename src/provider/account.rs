@@ -4,45 +4,90 @@
 //! and refused when it cannot be told exactly. The label is the provider's text: bounded, without control characters, and
 //! never compared.
 
-use http::{HeaderName, HeaderValue, Request, header};
+use std::collections::BTreeMap;
+
+use http::{HeaderName, HeaderValue, Method, Request, header};
 use serde_json::{Map, Value};
 use url::Url;
 use zeroize::Zeroizing;
 
 use crate::{
-    config::{Probe, Provider},
+    config::{Probe, ProbeMethod, Provider},
     connection::Account,
     outbound::{Answer, Outbound, OutboundError},
-    provider::{endpoints::Endpoints, error::ProviderError, id_token, path, tokens::Tokens},
+    provider::{endpoints::Endpoints, error::ProviderError, filled, id_token, path, tokens::Tokens},
     secret::Secret,
 };
 
 const LONGEST_ID: usize = 255;
 const LONGEST_LABEL: usize = 200;
 
-/// By the configured probe.
+/// By the configured probe, which has a URL.
 pub(super) async fn probe(
     provider: &Provider,
     probe: &Probe,
+    url: &str,
     tokens: &Tokens,
     outbound: &Outbound,
 ) -> Result<Account, ProviderError> {
-    let mut request = get(&probe.url, &tokens.access_token)?;
+    let mut request = bearing(provider, probe, url, tokens)?;
+    if probe.method == ProbeMethod::Post {
+        *request.method_mut() = Method::POST;
+    }
+    if let Some(body) = &probe.body {
+        *request.body_mut() = body.clone().into_bytes();
+        request
+            .headers_mut()
+            .entry(header::CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static("application/json"));
+    }
+    let answer = outbound.send(request).await.map_err(unreachable)?;
+    let answer: Value = read(&answer)?;
+    if probe.ok.as_ref().is_some_and(|ok| path::find(&answer, &ok.path) != Some(&ok.equals)) {
+        return Err(ProviderError::Malformed { what: "account_answer" });
+    }
+    told(probe, &answer, &tokens.values)
+}
+
+/// The account that an answer speaks of.
+pub(super) fn told(
+    probe: &Probe,
+    answer: &Value,
+    values: &BTreeMap<String, String>,
+) -> Result<Account, ProviderError> {
+    let id = path::exact(answer, values, &probe.id).filter(|id| is_id(id));
+    let id = id.ok_or(ProviderError::Malformed { what: "account_id" })?;
+    let label = label(&path::readable(answer, values, &probe.label));
+    Ok(Account { label: label.or_else(|| self::label(&id)), id: Some(id) })
+}
+
+/// A GET with the token where the probe wants it, and the probe's headers.
+pub(super) fn bearing(
+    provider: &Provider,
+    probe: &Probe,
+    url: &str,
+    tokens: &Tokens,
+) -> Result<Request<Vec<u8>>, ProviderError> {
+    let url = filled::address(url, &provider.client_id, &tokens.values)?;
+    let placed = probe.headers.values().any(|value| value.contains("{access_token}"));
+    let scheme = probe.scheme.as_deref().unwrap_or("Bearer");
+    let mut request = get(&url, (!placed).then_some(scheme), &tokens.access_token)?;
     for (name, value) in &probe.headers {
-        let value = value.replace("{client_id}", &provider.client_id);
+        let value = filled::header(value, |name| match name {
+            "client_id" => Some(&provider.client_id),
+            "access_token" => Some(tokens.access_token.expose()),
+            name => tokens.values.get(name).map(String::as_str),
+        });
         let name = HeaderName::try_from(name).map_err(|_| ProviderError::misconfigured("probe_headers"))?;
-        let value =
-            HeaderValue::try_from(value).map_err(|_| ProviderError::misconfigured("probe_headers"))?;
+        let mut value = HeaderValue::try_from(value.as_str())
+            .map_err(|_| ProviderError::misconfigured("probe_headers"))?;
+        value.set_sensitive(placed);
         // The token stands where it stands: no setting takes it away.
         if name != header::AUTHORIZATION {
             request.headers_mut().insert(name, value);
         }
     }
-    let answer = outbound.send(request).await.map_err(unreachable)?;
-    let body: Value = read(&answer)?;
-    let id = id(path::find(&body, &probe.id)).ok_or(ProviderError::Malformed { what: "account_id" })?;
-    let label = path::find(&body, &probe.label).and_then(text).and_then(|text| label(&text));
-    Ok(Account { label: label.or_else(|| self::label(&id)), id: Some(id) })
+    Ok(request)
 }
 
 /// By OpenID Connect: `userinfo` where there is one, and the ID token where there is one. Both must speak of the same
@@ -78,7 +123,7 @@ fn userinfo_endpoint<'a>(provider: &Provider, endpoints: &'a Endpoints, tokens: 
 }
 
 async fn userinfo(url: &Url, token: &Secret, outbound: &Outbound) -> Result<Account, ProviderError> {
-    let answer = outbound.send(get(url, token)?).await.map_err(unreachable)?;
+    let answer = outbound.send(get(url, Some("Bearer"), token)?).await.map_err(unreachable)?;
     of_claims(&read::<Map<String, Value>>(&answer)?)
 }
 
@@ -90,19 +135,22 @@ fn of_claims(claims: &Map<String, Value>) -> Result<Account, ProviderError> {
     Ok(Account { label: named.or_else(|| label(&id)), id: Some(id) })
 }
 
-fn get(url: &Url, token: &Secret) -> Result<Request<Vec<u8>>, ProviderError> {
-    let value = Zeroizing::new(format!("Bearer {}", token.expose()));
-    let mut value =
-        HeaderValue::from_str(&value).map_err(|_| ProviderError::Malformed { what: "access_token" })?;
-    value.set_sensitive(true);
+/// With the token after `scheme`, or without it.
+fn get(url: &Url, scheme: Option<&str>, token: &Secret) -> Result<Request<Vec<u8>>, ProviderError> {
     let mut request = Request::new(Vec::new());
     *request.uri_mut() = url.as_str().parse().map_err(|_| ProviderError::Policy)?;
     request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    request.headers_mut().insert(header::AUTHORIZATION, value);
+    if let Some(scheme) = scheme {
+        let value = Zeroizing::new(format!("{scheme} {}", token.expose()));
+        let mut value = HeaderValue::from_str(value.trim_start())
+            .map_err(|_| ProviderError::Malformed { what: "access_token" })?;
+        value.set_sensitive(true);
+        request.headers_mut().insert(header::AUTHORIZATION, value);
+    }
     Ok(request)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderError> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderError> {
     match answer.status.as_u16() {
         200..=299 => answer.json().map_err(|_| ProviderError::Malformed { what: "account_answer" }),
         300..=399 => Err(ProviderError::Policy),
@@ -115,7 +163,7 @@ fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderEr
     }
 }
 
-fn unreachable(error: OutboundError) -> ProviderError {
+pub(super) fn unreachable(error: OutboundError) -> ProviderError {
     match error {
         OutboundError::Refused(_) => ProviderError::Policy,
         OutboundError::TooLarge | OutboundError::Garbled | OutboundError::Unwritable => {
@@ -127,22 +175,17 @@ fn unreachable(error: OutboundError) -> ProviderError {
     }
 }
 
-/// A string, or a whole number as its decimal text. What a reader could round to another's id is none.
+/// Exact, or none: two connects are compared by it.
 fn id(value: Option<&Value>) -> Option<String> {
-    let id = text(value?)?;
-    ((1..=LONGEST_ID).contains(&id.len()) && !id.contains(char::is_control)).then_some(id)
+    path::text(value?).filter(|id| is_id(id))
 }
 
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
-        Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
+fn is_id(id: &str) -> bool {
+    (1..=LONGEST_ID).contains(&id.len()) && !id.contains(char::is_control)
 }
 
 /// What a person may read: no control characters and none that turn the direction of writing, at most 200 characters.
-fn label(text: &str) -> Option<String> {
+pub(super) fn label(text: &str) -> Option<String> {
     let shown = |c: &char| {
         !c.is_control()
             && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

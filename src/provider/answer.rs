@@ -4,7 +4,7 @@
 //! fields of one. Whether it is an error is decided by what it says, not by its status (R76). What it must never do:
 //! shorten a token, or let a body, a token or a parser's error (which quotes its input) out of here.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value};
 use url::form_urlencoded;
@@ -156,6 +156,7 @@ pub(super) fn tokens(
         refresh_expires_at: REFRESH_LIVES.iter().find_map(|key| expiry(fields.get(*key), now)),
         granted: granted(fields.get("scope"), asked),
         id_token: optional_token(fields.remove("id_token"), "id_token")?,
+        values: BTreeMap::new(),
     })
 }
 

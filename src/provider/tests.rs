@@ -62,6 +62,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
         concurrent_requests: 16,
         probe: None,
         usage: None,
+        reads: crate::config::Reads::default(),
         manage_url: None,
         docs_url: None,
     }

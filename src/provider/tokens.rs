@@ -1,6 +1,6 @@
 //! What a token endpoint gave, until it is sealed.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use crate::{clock::Millis, revocation::Hint, scope::Scopes, secret::Secret};
 
@@ -21,6 +21,8 @@ pub struct Tokens {
     pub granted: Scopes,
     /// OpenID Connect Core, section 3.1.3.3.
     pub id_token: Option<Secret>,
+    /// What is kept beside them; none of it is secret.
+    pub values: BTreeMap<String, String>,
 }
 
 impl Tokens {

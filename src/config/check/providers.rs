@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::Checker;
+use super::{Checker, reads::sample};
 use crate::{
-    config::{ErrorClass, OwnRevocation, Probe, Provider, raw},
+    config::{ErrorClass, OwnRevocation, Provider, Reads, raw},
     elicitation::ProviderId,
     provider::{CORE_PARAMETERS, means_later},
     scope::Scopes,
@@ -64,14 +64,24 @@ impl Checker<'_> {
         };
         let revocation =
             raw.revocation.and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id));
-        let mut url = |key: &str, text: Option<String>| {
-            text.and_then(|text| self.endpoint(&format!("{at}.{key}"), &text))
+        let reads = Reads {
+            answer: raw.answer,
+            slots: raw.slots,
+            captures: raw.captures,
+            callback_signature: raw.callback_signature,
+            choice: raw.choice,
+            admin_codes: raw.admin_codes,
+            preconditions: raw.preconditions,
+            picker: raw.picker,
         };
-        let probe = raw.probe.and_then(|probe| {
-            let url = url("probe.url", Some(probe.url))?;
-            Some(Probe { url, id: probe.id, label: probe.label, headers: probe.headers })
+        let usage = raw.usage.map(|usage| {
+            let base_url = usage.base_url.clone().unwrap_or_default();
+            let kept = |name: &str| {
+                let begins = base_url.starts_with(&format!("{{{name}}}"));
+                granted(name).or_else(|| sample(&reads, name, begins))
+            };
+            self.usage(&format!("{at}.use"), usage, &kept)
         });
-        let usage = raw.usage.map(|usage| self.usage(&format!("{at}.use"), usage, &granted));
         let mut url = |key: &str, text: Option<String>| {
             text.and_then(|text| self.endpoint(&format!("{at}.{key}"), &text))
         };
@@ -106,8 +116,9 @@ impl Checker<'_> {
             consent_lifetime: raw.consent_lifetime.map(|span| span.0),
             requests_per_second: raw.requests_per_second,
             concurrent_requests: raw.concurrent_requests,
-            probe,
+            probe: raw.probe,
             usage,
+            reads,
             manage_url: url("manage_url", raw.manage_url),
             docs_url: url("docs_url", raw.docs_url),
         })
@@ -166,8 +177,9 @@ impl Checker<'_> {
             self.demand(!twice, format!("{at}.account_chooser_params.{name}"), "is in authorize_params too");
         }
         if let Some(probe) = &provider.probe {
-            self.check_probe(&format!("{at}.probe"), probe);
+            self.check_probe(&format!("{at}.probe"), probe, provider);
         }
+        self.check_reads(at, provider);
     }
 
     /// A life below a day could not be warned of in time, and would be a mistake in the unit.
@@ -187,7 +199,8 @@ impl Checker<'_> {
             "must be 1 to 1000",
         );
         for (code, class) in &provider.error_classes {
-            let plain = (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic());
+            let plain = (1..=64).contains(&code.len())
+                && code.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
             self.demand(
                 plain,
                 format!("{at}.error_classes"),
@@ -243,13 +256,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_probe(&mut self, at: &str, probe: &Probe) {
-        self.text(&format!("{at}.id"), &probe.id);
-        self.text(&format!("{at}.label"), &probe.label);
-        self.check_headers(&format!("{at}.headers"), &probe.headers);
-    }
-
-    fn check_headers(&mut self, key: &str, headers: &BTreeMap<String, String>) {
+    pub(super) fn check_headers(&mut self, key: &str, headers: &BTreeMap<String, String>) {
         for (name, value) in headers {
             let valid = http::HeaderName::from_bytes(name.as_bytes()).is_ok()
                 && http::HeaderValue::from_str(value).is_ok();

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{CALLBACK, CLIENT_SECRET, TRIAL, World, acme, outbound, parameter};
 use crate::{
     clock::Clock,
-    config::{Probe, Provider},
+    config::{Probe, ProbeMethod, ProbeOf, Provider},
     connection::Account,
     provider::{Departure, ProviderError, Providers, Tokens},
     random::Random,
@@ -25,7 +25,17 @@ async fn probed() -> (World, Tokens) {
     let world = world.changed(|provider| {
         let headers =
             BTreeMap::from([("X-Client".into(), "{client_id}".into()), ("Authorization".into(), "x".into())]);
-        provider.probe = Some(Probe { url, id: "id".into(), label: "login".into(), headers });
+        provider.probe = Some(Probe {
+            url: Some(url.into()),
+            of: ProbeOf::Answer,
+            method: ProbeMethod::Get,
+            body: None,
+            scheme: None,
+            id: "id".into(),
+            label: "login".into(),
+            ok: None,
+            headers,
+        });
     });
     let trip = world.travel().await;
     let tokens = world.exchange(&trip).await.unwrap();
