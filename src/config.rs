@@ -38,9 +38,10 @@ pub use self::{
     network::NotANetwork,
     notes::notes,
     provider::{
-        Answer, CallbackSignature, Capture, CaptureFrom, Choice, ErrorClass, Expected, OwnRevocation,
-        Precondition, PreconditionKind, Probe, ProbeOf, Provider, Reads, RevocationBody, RevocationMethod,
-        RevocationToken, SignatureStyle, Slot,
+        Answer, AssertionAudience, CallbackSignature, Capture, CaptureFrom, Choice, ClientKey, ErrorClass,
+        Expected, OwnRevocation, Precondition, PreconditionKind, Probe, ProbeOf, Provider, Reads,
+        RefreshTokens, RevocationBody, RevocationEnds, RevocationMethod, RevocationProof, RevocationToken,
+        SecondScope, Sending, SignatureStyle, Slot, StepMethod, StepText, TokenBody, TokenStep,
     },
     secret_form::{Advice, FormField, FormProbe, Pattern, ProbeMethod, SecretForm},
     usage::Usage,
@@ -324,6 +325,10 @@ pub enum ClientAuthentication {
     Post,
     /// A public client: the id alone.
     None,
+    /// HTTP Basic with the secret as the user and no password. Only for providers.
+    SecretAsUser,
+    /// A JWT that our key has signed (RFC 7523). Only for providers.
+    PrivateKeyJwt,
 }
 
 /// An authorization server: it signs users in and names them.

@@ -6,6 +6,7 @@
 
 mod account;
 mod answer;
+mod authentication;
 mod budget;
 pub mod catalogue;
 mod coverage;
@@ -18,11 +19,13 @@ mod filled;
 mod id_token;
 mod known;
 mod path;
+mod placeholders;
 mod rate;
 mod refresh;
 mod request;
 mod revocation;
 mod standing;
+mod steps;
 mod tokens;
 
 use std::{sync::Arc, time::Duration};
@@ -40,7 +43,7 @@ pub use self::{
     standing::{Paused, Why},
     tokens::Tokens,
 };
-pub(crate) use self::{coverage::to_ask, departure::CORE_PARAMETERS};
+pub(crate) use self::{coverage::to_ask, departure::CORE_PARAMETERS, request::RENAMEABLE};
 use crate::{
     clock::Clock,
     config::Provider,
@@ -111,7 +114,7 @@ impl Providers {
         departure: Departure<'_>,
     ) -> Result<Url, ProviderError> {
         let endpoints = self.endpoints(provider).await?;
-        departure::url(provider, &endpoints, departure, &self.0.outbound).await
+        departure::url(provider, &endpoints, departure, &self.0.outbound, self.0.clock.now()).await
     }
 
     /// Exchanges a code. One request, never repeated (R86). `asked` is what was granted when the answer does not say.
@@ -204,7 +207,7 @@ impl Providers {
         })?;
         let endpoints = self.endpoints(provider).await?;
         permit.using();
-        revocation::revoke(provider, &endpoints, token, hint, &self.0.outbound).await
+        revocation::revoke(provider, &endpoints, token, hint, &self.0.outbound, self.0.clock.now()).await
     }
 }
 

@@ -9,9 +9,11 @@ mod mcp_endpoint;
 mod mcp_servers;
 mod providers;
 mod reads;
+mod revocations;
 mod secret_forms;
 mod secrets;
 mod sections;
+mod sending;
 mod urls;
 mod usage;
 

@@ -1,14 +1,21 @@
 //! What the settings know of a provider.
 
 mod answer;
+mod sending;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use url::Url;
 
-pub use self::answer::{
-    Answer, CallbackSignature, Capture, CaptureFrom, Choice, Expected, Precondition, PreconditionKind, Probe,
-    ProbeOf, Reads, SignatureStyle, Slot,
+pub use self::{
+    answer::{
+        Answer, CallbackSignature, Capture, CaptureFrom, Choice, Expected, Precondition, PreconditionKind,
+        Probe, ProbeOf, Reads, SignatureStyle, Slot,
+    },
+    sending::{
+        AssertionAudience, ClientKey, RefreshTokens, SecondScope, Sending, StepMethod, StepText, TokenBody,
+        TokenStep,
+    },
 };
 use super::{ClientAuthentication, Usage};
 use crate::{elicitation::ProviderId, scope::Scopes, secret::Secret};
@@ -40,6 +47,8 @@ pub struct Provider {
     pub client_secret: Option<Secret>,
     /// How we prove ourselves; from metadata, else Basic with a secret and none without, when absent.
     pub client_authentication: Option<ClientAuthentication>,
+    /// What it is sent otherwise than the standards have it.
+    pub sending: Sending,
     /// What is asked for when the caller names nothing.
     pub scopes: Scopes,
     /// The most that a caller may ask for (R65).
@@ -102,25 +111,28 @@ pub enum ErrorClass {
     Transient,
 }
 
-/// A provider's own way of revoking.
+/// A provider's own way of revoking. In `url`, `params` and `headers`, `{token}` and `{client_secret}` stand for what
+/// they name.
 #[derive(Clone, Debug)]
 pub struct OwnRevocation {
     /// `POST` or `DELETE`.
     pub method: RevocationMethod,
     /// Where to, with our client id in its place.
     pub url: Url,
-    /// How the token is written.
+    /// How the parameters are written.
     pub body: RevocationBody,
-    /// The name of the field that holds the token.
-    pub field: String,
+    /// What is said there.
+    pub params: BTreeMap<String, String>,
     /// Which token it wants.
     pub token: RevocationToken,
-    /// How our client proves itself there; as at the token endpoint when absent.
-    pub client_authentication: Option<ClientAuthentication>,
+    /// How our client proves itself there.
+    pub proof: RevocationProof,
     /// Further headers.
     pub headers: BTreeMap<String, String>,
     /// Statuses that say that the token is not known there: it is revoked.
     pub gone: Vec<u16>,
+    /// What ends by it.
+    pub ends: RevocationEnds,
 }
 
 /// The method of a revocation.
@@ -141,6 +153,34 @@ pub enum RevocationBody {
     Form,
     /// A JSON object.
     Json,
+    /// In the query of the address, with an empty body.
+    Query,
+    /// Nothing but the address and the headers.
+    None,
+}
+
+/// How our client proves itself when it revokes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RevocationProof {
+    /// As at the token endpoint.
+    AsForTokens,
+    /// In this way.
+    By(ClientAuthentication),
+    /// Not at all, or by what `params` and `headers` hold.
+    Nothing,
+}
+
+/// What a revocation ends. Told on the page; where it is more than the token, no other connection may share the account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationEnds {
+    /// The token, and what was made from it.
+    Token,
+    /// All that this person's account has given to our client.
+    #[default]
+    Grant,
+    /// All that anybody of the same organisation or installation has given to our client.
+    Account,
 }
 
 /// Which token a revocation is of.
@@ -156,6 +196,13 @@ pub enum RevocationToken {
 impl Provider {
     /// Whether a revocation needs the access token, also where there is a refresh token.
     pub fn revokes_by_access_token(&self) -> bool {
-        self.revocation.as_ref().is_some_and(|own| own.token == RevocationToken::AccessToken)
+        let wanted = self.revocation.as_ref().is_some_and(|own| own.token == RevocationToken::AccessToken);
+        // What stands in a refresh token's place is the access token there.
+        wanted || self.sending.renewal.is_some()
+    }
+
+    /// Whether another connection with the same account would end with a token that is revoked.
+    pub fn revokes_more_than_the_token(&self) -> bool {
+        self.revocation.as_ref().is_none_or(|own| own.ends != RevocationEnds::Token)
     }
 }

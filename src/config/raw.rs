@@ -12,8 +12,9 @@ use serde::Deserialize;
 
 pub(super) use self::secret_form::{Basic, Field, Probe as FormProbe, SecretForm, Usage};
 use super::{
-    Answer, CallbackSignature, Capture, Choice, Precondition, Probe, RevocationBody, RevocationMethod,
-    RevocationToken, Slot,
+    Answer, AssertionAudience, CallbackSignature, Capture, Choice, Precondition, Probe, RefreshTokens,
+    RevocationBody, RevocationEnds, RevocationMethod, RevocationToken, SecondScope, Slot, StepText,
+    TokenBody,
     secret_source::SecretSource,
     units::{Size, Span},
 };
@@ -167,6 +168,8 @@ pub(super) enum ClientAuthentication {
     ClientSecretBasic,
     ClientSecretPost,
     None,
+    SecretAsBasicUser,
+    PrivateKeyJwt,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -265,11 +268,37 @@ pub(super) struct Provider {
     pub(super) client_id: String,
     pub(super) client_secret: Option<SecretSource>,
     pub(super) client_authentication: Option<ClientAuthentication>,
+    pub(super) client_key: Option<SecretSource>,
+    pub(super) client_key_id: Option<String>,
+    pub(super) client_key_thumbprint: Option<String>,
+    pub(super) client_key_algorithm: Option<String>,
+    pub(super) client_assertion_audience: Option<AssertionAudience>,
     #[serde(default)]
     pub(super) scopes: Vec<String>,
     pub(super) allowed_scopes: Option<Vec<String>>,
     #[serde(default = "space")]
     pub(super) scope_separator: String,
+    pub(super) scope_param: Option<String>,
+    pub(super) second_scope: Option<SecondScope>,
+    #[serde(default)]
+    pub(super) required_scopes: Vec<String>,
+    #[serde(default)]
+    pub(super) param_names: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) token_body: TokenBody,
+    #[serde(default)]
+    pub(super) token_params: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) refresh_params: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) token_headers: BTreeMap<String, String>,
+    pub(super) refresh_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) token_steps: Vec<StepText>,
+    pub(super) renewal: Option<StepText>,
+    #[serde(default)]
+    pub(super) refresh_token: RefreshTokens,
+    pub(super) reuse_grace: Option<Span>,
     #[serde(default)]
     pub(super) scope_words: BTreeMap<String, String>,
     #[serde(default)]
@@ -327,8 +356,11 @@ pub(super) struct Revocation {
     pub(super) method: RevocationMethod,
     #[serde(default = "form")]
     pub(super) body: RevocationBody,
-    #[serde(default = "token")]
-    pub(super) field: String,
+    pub(super) field: Option<String>,
+    #[serde(default)]
+    pub(super) params: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) bearer: bool,
     #[serde(default = "refresh_token")]
     pub(super) token: RevocationToken,
     pub(super) client_authentication: Option<ClientAuthentication>,
@@ -336,6 +368,8 @@ pub(super) struct Revocation {
     pub(super) headers: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) gone: Vec<u16>,
+    #[serde(default)]
+    pub(super) ends: RevocationEnds,
 }
 
 fn post() -> RevocationMethod {
@@ -344,10 +378,6 @@ fn post() -> RevocationMethod {
 
 fn form() -> RevocationBody {
     RevocationBody::Form
-}
-
-fn token() -> String {
-    "token".to_owned()
 }
 
 fn refresh_token() -> RevocationToken {

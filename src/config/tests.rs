@@ -1,6 +1,7 @@
 //! The whole of loading: layers, findings, and that no value is ever told.
 
 mod kinds;
+mod sending;
 
 use std::{fs, time::Duration};
 
@@ -45,6 +46,7 @@ impl World {
     /// Loads `text` with the file names of the example moved into the directory.
     fn load(&self, text: &str) -> Result<Settings, Vec<ConfigError>> {
         let mut text = text.replace("/run/secrets/acme_client_secret", &self.path("acme"));
+        text = text.replace("/run/secrets/photos_client_key.pem", &self.path("public.key"));
         for name in ["consentry.key", "public.crt", "public.key", "internal.crt", "internal.key"] {
             let file = name.replace("internal", "public");
             text = text.replace(&format!("\"{name}\""), &format!("\"{}\"", self.path(&file)));
@@ -141,6 +143,9 @@ fn the_example_with_all_of_its_settings_is_good() {
     let revocation = github.revocation.as_ref().unwrap();
     assert_eq!(revocation.url.as_str(), "https://api.github.com/applications/Iv1.0123456789abcdef/grant");
     assert!(github.revokes_by_access_token() && acme.revokes_by_access_token());
+    assert_eq!(acme.sending.required_scopes.to_text(), "offline_access");
+    let photos = settings.providers.iter().find(|provider| provider.id.as_str() == "photos").unwrap();
+    assert!(photos.sending.client_key.is_some() && photos.sending.renewal.is_some());
     assert!(settings.operator.help_url.is_some() && settings.listen.public_tls.is_some());
 }
 

@@ -65,7 +65,14 @@ fn form_request(
         (ClientAuthentication::Post, Some(secret)) => {
             body.append_pair("client_secret", secret.expose());
         }
-        (ClientAuthentication::None, _) | (_, None) => {}
+        // The settings have only the first three.
+        (
+            ClientAuthentication::None
+            | ClientAuthentication::SecretAsUser
+            | ClientAuthentication::PrivateKeyJwt,
+            _,
+        )
+        | (_, None) => {}
     }
     request.body(body.finish().into_bytes())
 }

@@ -18,6 +18,8 @@ pub(super) fn granted(provider: &Provider, said: &Scopes) -> Scopes {
             included.filter(|one| provider.allowed_scopes.has(one) && !all.contains(one)).collect();
         all.extend(more);
     }
+    // What is asked for every time is no permission, unless a caller may want it as one.
+    all.retain(|scope| !provider.sending.required_scopes.has(scope) || provider.allowed_scopes.has(scope));
     // Each is a scope already, so that none is left out here.
     all.iter().fold(Scopes::default(), |all, scope| all.union(&Scopes::lenient(scope)))
 }
@@ -32,6 +34,25 @@ pub(crate) fn to_ask(provider: &Provider, existing: Option<&Connection>, wanted:
     let known = existing.granted.without(&strange);
     let base = if strange.is_empty() { known } else { known.union(&existing.asked) };
     base.union(wanted)
+}
+
+/// The authorize parameters that hold scopes, each with its own: what is asked for and what has to be, by kinds. A
+/// parameter without any is not sent.
+pub(super) fn parameters<'a>(provider: &'a Provider, asked: &Scopes) -> Vec<(&'a str, Scopes)> {
+    let sending = &provider.sending;
+    let all = asked.union(&sending.required_scopes);
+    let main = sending.scope_param.as_deref().unwrap_or("scope");
+    let Some(second) = &sending.second_scope else { return filled([(main, all)]) };
+    let of_second: Vec<&str> = all.iter().filter_map(|scope| scope.strip_prefix(&second.prefix)).collect();
+    let of_main: Vec<&str> = all.iter().filter(|scope| !scope.starts_with(&second.prefix)).collect();
+    filled([
+        (main, Scopes::lenient(&of_main.join(" "))),
+        (&second.param, Scopes::lenient(&of_second.join(" "))),
+    ])
+}
+
+fn filled<const N: usize>(all: [(&str, Scopes); N]) -> Vec<(&str, Scopes)> {
+    all.into_iter().filter(|(_, scopes)| !scopes.is_empty()).collect()
 }
 
 #[cfg(test)]

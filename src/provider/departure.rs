@@ -7,15 +7,16 @@ use serde_json::Value;
 use url::Url;
 
 use crate::{
+    clock::Millis,
     config::Provider,
     outbound::Outbound,
     provider::{
         answer::{Answered, Reading},
-        challenge,
+        challenge, coverage,
         endpoints::Endpoints,
         error::ProviderError,
         failure::Failure,
-        request::form_post,
+        request::{form_post, name_of},
     },
     scope::Scopes,
     secret::Secret,
@@ -78,14 +79,15 @@ pub(super) async fn url(
     endpoints: &Endpoints,
     departure: Departure<'_>,
     outbound: &Outbound,
+    now: Millis,
 ) -> Result<Url, ProviderError> {
     let asked = parameters(provider, endpoints, departure)?;
     let Some(pushed) = &endpoints.pushed_authorization else {
         return Ok(with(&endpoints.authorization, &asked));
     };
-    let request_uri = push(provider, endpoints, pushed, &asked, outbound).await?;
-    let named =
-        [("client_id".to_owned(), provider.client_id.clone()), ("request_uri".to_owned(), request_uri)];
+    let request_uri = push(provider, endpoints, pushed, &asked, outbound, now).await?;
+    let client_id = name_of(provider, "client_id").to_owned();
+    let named = [(client_id, provider.client_id.clone()), ("request_uri".to_owned(), request_uri)];
     Ok(with(&endpoints.authorization, &named))
 }
 
@@ -102,10 +104,10 @@ fn parameters(
     let mut pairs = Pairs::new();
     let mut add = |name: &str, value: &str| pairs.push((name.to_owned(), value.to_owned()));
     add("response_type", "code");
-    add("client_id", &provider.client_id);
+    add(name_of(provider, "client_id"), &provider.client_id);
     add("redirect_uri", departure.redirect_uri);
-    if !departure.scopes.is_empty() {
-        add("scope", &departure.scopes.join(provider.scope_separator));
+    for (name, scopes) in coverage::parameters(provider, departure.scopes) {
+        add(name, &scopes.join(provider.scope_separator));
     }
     add("state", departure.state.expose());
     if provider.pkce {
@@ -123,9 +125,10 @@ fn parameters(
     if let Some(hint) = departure.account_hint.filter(|hint| !hint.is_empty()) {
         extra.entry(provider.account_hint_param.clone()).or_insert_with(|| hint.to_owned());
     }
-    for (name, value) in extra.iter().filter(|(name, _)| is_extra_parameter(name)) {
-        add(name, value);
-    }
+    // A name that the provider has for something of ours is ours as well.
+    let said: Vec<String> = pairs.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+    let free = |name: &str| is_extra_parameter(name) && !said.contains(&name.to_ascii_lowercase());
+    pairs.extend(extra.into_iter().filter(|(name, _)| free(name)));
     Ok(pairs)
 }
 
@@ -147,14 +150,15 @@ async fn push(
     to: &Url,
     asked: &[(String, String)],
     outbound: &Outbound,
+    now: Millis,
 ) -> Result<String, ProviderError> {
-    let named = |name: &str| name == "client_id" && !proves_by_header(endpoints);
+    let named = |name: &str| name == name_of(provider, "client_id") && !proves_by_header(endpoints);
     let pairs: Vec<_> = asked
         .iter()
         .filter(|(name, _)| !named(name))
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let request = form_post(to, provider, endpoints.client_authentication, &pairs)?;
+    let request = form_post(to, provider, endpoints, &pairs, now)?;
     let answer = outbound.send(request).await.map_err(Failure::of_outbound)?;
     let answered = Answered::of(&answer);
     if let (200 | 201, Reading::Fields(fields)) = (answered.status, &answered.reading)
@@ -168,7 +172,8 @@ async fn push(
 
 /// Whether our proof leaves the body alone, so that our id has to stand there besides.
 fn proves_by_header(endpoints: &Endpoints) -> bool {
-    endpoints.client_authentication == crate::config::ClientAuthentication::Basic
+    use crate::config::ClientAuthentication as Way;
+    matches!(endpoints.client_authentication, Way::Basic | Way::SecretAsUser)
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use crate::{
         coverage,
         endpoints::Endpoints,
         failure::Failure,
-        request::form_post,
+        request::token_request,
+        steps,
         tokens::Tokens,
     },
     scope::Scopes,
@@ -44,9 +45,12 @@ pub(super) async fn exchange(
         pairs.push(("code_verifier", grant.verifier.expose()));
     }
     pairs.extend(provider.resource.iter().map(|resource| ("resource", resource.as_str())));
-    let request = form_post(&endpoints.token, provider, endpoints.client_authentication, &pairs)
-        .map_err(Failure::before_sending)?;
-    ask(request, provider, grant.asked, outbound, clock).await
+    let (url, more) = (&endpoints.token, &provider.sending.token_params);
+    let request = token_request(url, provider, endpoints, &pairs, more, clock.now());
+    let request = request.map_err(Failure::before_sending)?;
+    let tokens = ask(request, provider, grant.asked, outbound, clock).await?;
+    let tokens = steps::after(provider, tokens, outbound, clock).await?;
+    Ok(steps::renewable(provider, tokens))
 }
 
 /// Sends a token request, once, and reads what comes back.

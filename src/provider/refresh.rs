@@ -1,10 +1,11 @@
-//! New tokens for a refresh token (RFC 6749, section 6).
+//! New tokens for a refresh token (RFC 6749, section 6), or for an access token where that is the provider's way.
 //!
 //! One request. What it must never do: send it twice, try another way of proving ourselves (R88), follow a redirect, or
 //! take an answer that says nothing of scopes for one that took them away.
 
 use super::{
-    Providers, Tokens, budget::Permit, endpoints::Endpoints, exchange, failure::Failure, request::form_post,
+    Providers, Tokens, budget::Permit, endpoints::Endpoints, exchange, failure::Failure,
+    request::token_request, steps,
 };
 use crate::{config::Provider, scope::Scopes, secret::Secret};
 
@@ -42,16 +43,25 @@ impl Providers {
         refresh_token: &Secret,
         granted: &Scopes,
     ) -> Result<Tokens, Failure> {
-        let mut pairs = vec![("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
-        pairs.extend(provider.resource.iter().map(|resource| ("resource", resource.as_str())));
-        let request = form_post(&endpoints.token, provider, endpoints.client_authentication, &pairs)
-            .map_err(Failure::before_sending)?;
+        let sending = &provider.sending;
+        let request = match &sending.renewal {
+            Some(renewal) => steps::request(provider, renewal, refresh_token),
+            None => {
+                let url = sending.refresh_endpoint.as_ref().unwrap_or(&endpoints.token);
+                let mut pairs =
+                    vec![("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
+                pairs.extend(provider.resource.iter().map(|resource| ("resource", resource.as_str())));
+                let now = self.0.clock.now();
+                token_request(url, provider, endpoints, &pairs, &sending.refresh_params, now)
+            }
+        };
+        let request = request.map_err(Failure::before_sending)?;
         let (outbound, clock) = (&self.0.outbound, &self.0.clock);
         let mut tokens = exchange::ask(request, provider, granted, outbound, clock).await?;
         if tokens.granted.is_empty() {
             // No scope is no value that RFC 6749 knows; some providers write it for "as before".
             tokens.granted = granted.clone();
         }
-        Ok(tokens)
+        Ok(steps::renewable(provider, tokens))
     }
 }

@@ -1,154 +1,183 @@
-//! Requests to a provider's back-channel endpoints: form-encoded, with our client's proof.
+//! Requests to a provider's back-channel endpoints, written as it wants them: names, body, headers, and our proof.
 //!
-//! What it must never do: put a secret into an address, or choose another way of proving ourselves than it was told.
+//! What it must never do: put a secret into an address unless the provider takes it nowhere else, or print one.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
-use http::{HeaderValue, Request, header};
+use std::borrow::Cow;
+
+use http::{HeaderName, HeaderValue, Method, Request, header};
 use serde_json::{Map, Value};
 use url::{Url, form_urlencoded};
-use zeroize::Zeroizing;
 
 use crate::{
-    config::{ClientAuthentication, Provider},
-    provider::error::ProviderError,
-    secret::Secret,
+    clock::Millis,
+    config::{Provider, RevocationBody, TokenBody},
+    provider::{authentication::Proof, endpoints::Endpoints, error::ProviderError},
 };
 
-/// A POST of JSON with our client's proof, in members of the same names where it stands in the body.
-///
-/// # Errors
-/// As [`form_post`].
-pub(super) fn json_post(
-    url: &Url,
-    provider: &Provider,
-    authentication: ClientAuthentication,
-    mut members: Map<String, Value>,
-) -> Result<Request<Vec<u8>>, ProviderError> {
-    let proof = proof(provider, authentication)?;
-    if let Proof::Body { secret } = &proof {
-        members.insert("client_id".into(), provider.client_id.clone().into());
-        if let Some(secret) = secret {
-            members.insert("client_secret".into(), secret.expose().into());
-        }
-    }
-    post(url, Value::Object(members).to_string().into_bytes(), "application/json", proof)
+/// Standard parameters that a provider may call otherwise. None of them protects an exchange (R66).
+pub(crate) const RENAMEABLE: [&str; 5] = ["client_id", "client_secret", "code", "refresh_token", "token"];
+
+/// Where the parameters of a request stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// In a form.
+    Form,
+    /// In a JSON object; what stands several times becomes a list.
+    Json,
+    /// In the query of the address.
+    Query,
+    /// There are none.
+    None,
 }
 
-/// A POST of `pairs` with our client's proof (RFC 6749, section 2.3.1).
+impl From<TokenBody> for Body {
+    fn from(body: TokenBody) -> Self {
+        match body {
+            TokenBody::Form => Self::Form,
+            TokenBody::Json => Self::Json,
+            TokenBody::Query => Self::Query,
+        }
+    }
+}
+
+impl From<RevocationBody> for Body {
+    fn from(body: RevocationBody) -> Self {
+        match body {
+            RevocationBody::Form => Self::Form,
+            RevocationBody::Json => Self::Json,
+            RevocationBody::Query => Self::Query,
+            RevocationBody::None => Self::None,
+        }
+    }
+}
+
+/// The provider's name for a standard parameter.
+pub(super) fn name_of<'a>(provider: &'a Provider, standard: &'a str) -> &'a str {
+    let own = provider.sending.param_names.get(standard).filter(|_| RENAMEABLE.contains(&standard));
+    own.map_or(standard, String::as_str)
+}
+
+/// A request to the token endpoint, or to `url` in its way: `pairs` in the standard's names, and `more` as it is.
 ///
 /// # Errors
-/// [`ProviderError::Misconfigured`] when the proof needs a secret and there is none.
+/// [`ProviderError::Misconfigured`] when our client cannot prove itself.
+pub(super) fn token_request<'a>(
+    url: &Url,
+    provider: &Provider,
+    endpoints: &Endpoints,
+    pairs: &[(&str, &str)],
+    more: impl IntoIterator<Item = (&'a String, &'a String)>,
+    now: Millis,
+) -> Result<Request<Vec<u8>>, ProviderError> {
+    let proof = Proof::for_tokens(provider, endpoints, now)?;
+    let mut all = named(provider, pairs);
+    all.extend(more.into_iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let body = provider.sending.token_body.into();
+    let mut request = written(Method::POST, url, body, &all, provider, &proof)?;
+    let headers = provider.sending.token_headers.iter();
+    add_headers(&mut request, headers.map(|(name, value)| (name.as_str(), Cow::from(value.as_str()))))?;
+    Ok(request)
+}
+
+/// A POST of a form, in our names and with our proof, as every standard but the provider's own has it.
+///
+/// # Errors
+/// As [`token_request`].
 pub(super) fn form_post(
     url: &Url,
     provider: &Provider,
-    authentication: ClientAuthentication,
+    endpoints: &Endpoints,
     pairs: &[(&str, &str)],
+    now: Millis,
 ) -> Result<Request<Vec<u8>>, ProviderError> {
-    let mut body = form_urlencoded::Serializer::new(String::new());
-    body.extend_pairs(pairs);
-    let proof = proof(provider, authentication)?;
-    if let Proof::Body { secret } = &proof {
-        body.append_pair("client_id", &provider.client_id);
-        if let Some(secret) = secret {
-            body.append_pair("client_secret", secret.expose());
-        }
-    }
-    post(url, body.finish().into_bytes(), "application/x-www-form-urlencoded", proof)
+    let proof = Proof::for_tokens(provider, endpoints, now)?;
+    written(Method::POST, url, Body::Form, &named(provider, pairs), provider, &proof)
 }
 
-/// Where our client's proof stands.
-enum Proof<'a> {
-    Header(HeaderValue),
-    Body { secret: Option<&'a Secret> },
+fn named<'a>(provider: &'a Provider, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    pairs.iter().map(|(name, value)| (name_of(provider, name), *value)).collect()
 }
 
-fn proof(provider: &Provider, authentication: ClientAuthentication) -> Result<Proof<'_>, ProviderError> {
-    Ok(match (authentication, &provider.client_secret) {
-        (ClientAuthentication::None, _) => Proof::Body { secret: None },
-        (ClientAuthentication::Post, Some(secret)) => Proof::Body { secret: Some(secret) },
-        (ClientAuthentication::Basic, Some(secret)) => {
-            Proof::Header(basic(&provider.client_id, secret.expose())?)
-        }
-        (ClientAuthentication::Basic | ClientAuthentication::Post, None) => {
-            return Err(ProviderError::misconfigured("client_secret_missing"));
-        }
-    })
-}
-
-fn post(
+/// A request with `pairs` as they are, and a proof.
+///
+/// # Errors
+/// [`ProviderError::Policy`] for an address that is none.
+pub(super) fn written(
+    method: Method,
     url: &Url,
-    body: Vec<u8>,
-    kind: &'static str,
-    proof: Proof<'_>,
+    body: Body,
+    pairs: &[(&str, &str)],
+    provider: &Provider,
+    proof: &Proof,
 ) -> Result<Request<Vec<u8>>, ProviderError> {
-    let mut request = Request::new(body);
-    *request.method_mut() = http::Method::POST;
+    let proven = proof.fields.iter().map(|(name, value)| (name_of(provider, name), value.as_str()));
+    let all: Vec<(&str, &str)> = pairs.iter().copied().chain(proven).collect();
+    let mut url = Cow::Borrowed(url);
+    let (kind, bytes) = match body {
+        Body::Form => {
+            let mut form = form_urlencoded::Serializer::new(String::new());
+            form.extend_pairs(&all);
+            (Some("application/x-www-form-urlencoded"), form.finish().into_bytes())
+        }
+        Body::Json => (Some("application/json"), object(&all).to_string().into_bytes()),
+        Body::Query => {
+            url.to_mut().query_pairs_mut().extend_pairs(&all);
+            (None, Vec::new())
+        }
+        Body::None => (None, Vec::new()),
+    };
+    let mut request = Request::new(bytes);
+    *request.method_mut() = method;
     *request.uri_mut() = url.as_str().parse().map_err(|_| ProviderError::Policy)?;
     let headers = request.headers_mut();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    if let Proof::Header(proof) = proof {
-        headers.insert(header::AUTHORIZATION, proof);
+    if let Some(kind) = kind {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    if let Some(proof) = &proof.header {
+        headers.insert(header::AUTHORIZATION, proof.clone());
     }
     Ok(request)
 }
 
-/// Id and secret are form-encoded before they are joined (R88): either may hold a colon.
-fn basic(id: &str, secret: &str) -> Result<HeaderValue, ProviderError> {
-    let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let joined = Zeroizing::new(format!("{}:{}", encoded(id), encoded(secret)));
-    let value = Zeroizing::new(format!("Basic {}", BASE64_STANDARD.encode(joined.as_bytes())));
-    let mut value =
-        HeaderValue::from_str(&value).map_err(|_| ProviderError::misconfigured("client_secret"))?;
-    value.set_sensitive(true);
-    Ok(value)
+/// Adds headers from the settings. Our proof and the kind of the body stand where they stand: no setting takes them away.
+///
+/// # Errors
+/// [`ProviderError::Misconfigured`] for what is no header.
+pub(super) fn add_headers<'a>(
+    request: &mut Request<Vec<u8>>,
+    headers: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
+) -> Result<(), ProviderError> {
+    for (name, value) in headers {
+        let malformed = || ProviderError::misconfigured("headers");
+        let name = HeaderName::try_from(name).map_err(|_| malformed())?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| malformed())?;
+        value.set_sensitive(true);
+        let stands = request.headers().contains_key(&name);
+        if !stands || name == header::ACCEPT {
+            request.headers_mut().insert(name, value);
+        }
+    }
+    Ok(())
+}
+
+fn object(pairs: &[(&str, &str)]) -> Value {
+    let mut members = Map::new();
+    for (name, value) in pairs {
+        let value = Value::from(*value);
+        match members.get_mut(*name) {
+            Some(Value::Array(list)) => list.push(value),
+            Some(first) => {
+                let list = vec![first.take(), value];
+                *first = Value::Array(list);
+            }
+            None => {
+                members.insert((*name).to_owned(), value);
+            }
+        }
+    }
+    Value::Object(members)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::provider::tests::acme;
-
-    fn post(
-        authentication: ClientAuthentication,
-        secret: Option<&str>,
-    ) -> Result<Request<Vec<u8>>, ProviderError> {
-        let mut provider = acme("https://acme.example");
-        provider.client_id = "c:1".into();
-        provider.client_secret = secret.map(Secret::new);
-        form_post(
-            &Url::parse("https://acme.example/t").unwrap(),
-            &provider,
-            authentication,
-            &[("code", "a b")],
-        )
-    }
-
-    /// R88: a secret with characters of every kind survives.
-    #[test]
-    fn r88_basic_form_encodes_id_and_secret() {
-        let request = post(ClientAuthentication::Basic, Some(":%+&é")).unwrap();
-        let value =
-            request.headers()[header::AUTHORIZATION].to_str().unwrap().strip_prefix("Basic ").unwrap();
-        let joined = String::from_utf8(BASE64_STANDARD.decode(value).unwrap()).unwrap();
-        assert_eq!(joined, "c%3A1:%3A%25%2B%26%C3%A9");
-        assert_eq!(request.body(), b"code=a+b");
-        assert_eq!(request.headers()[header::ACCEPT], "application/json");
-    }
-
-    #[test]
-    fn other_proofs_stand_in_the_body() {
-        let request = post(ClientAuthentication::Post, Some(":%+&é")).unwrap();
-        assert_eq!(request.body(), b"code=a+b&client_id=c%3A1&client_secret=%3A%25%2B%26%C3%A9");
-        assert!(!request.headers().contains_key(header::AUTHORIZATION));
-        let request = post(ClientAuthentication::None, None).unwrap();
-        assert_eq!(request.body(), b"code=a+b&client_id=c%3A1");
-    }
-
-    #[test]
-    fn a_missing_secret_is_the_operators_fault() {
-        for authentication in [ClientAuthentication::Basic, ClientAuthentication::Post] {
-            assert!(post(authentication, None).unwrap_err().is_misconfigured());
-        }
-    }
-}
+mod tests;

@@ -1,19 +1,25 @@
 //! Telling the provider that a token is no longer wanted: by RFC 7009, or in the provider's own way, which is data.
 //!
-//! What it must never do: put a token into an address, or take an outage for a yes.
+//! What it must never do: take an outage for a yes, or put a token into an address unless the provider takes it nowhere
+//! else; such an address is never printed.
 
-use http::{HeaderName, HeaderValue, Method, Request, header};
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use http::{Method, Request};
+use url::{Url, form_urlencoded};
 
 use crate::{
-    config::{OwnRevocation, Provider, RevocationBody, RevocationMethod},
+    clock::Millis,
+    config::{OwnRevocation, Provider, RevocationMethod, RevocationProof},
     outbound::Outbound,
     provider::{
         answer::{Answered, Reading},
+        authentication::{Proof, audience},
         endpoints::Endpoints,
         error::ProviderError,
         failure::{Class, Failure},
-        request::{form_post, json_post},
+        placeholders::fill,
+        request::{add_headers, form_post, written},
     },
     secret::Secret,
 };
@@ -25,16 +31,17 @@ pub(super) async fn revoke(
     token: &Secret,
     hint: &str,
     outbound: &Outbound,
+    now: Millis,
 ) -> Result<(), ProviderError> {
     let request = match &provider.revocation {
-        Some(own) => own_way(provider, own, endpoints, token, hint)?,
+        Some(own) => own_way(provider, own, endpoints, token, hint, now)?,
         None => {
             let url = endpoints
                 .revocation
                 .as_ref()
                 .ok_or_else(|| ProviderError::misconfigured("no_revocation_endpoint"))?;
             let pairs = [("token", token.expose()), ("token_type_hint", hint)];
-            form_post(url, provider, endpoints.client_authentication, &pairs)?
+            form_post(url, provider, endpoints, &pairs, now)?
         }
     };
     let answer = outbound.send(request).await.map_err(Failure::of_outbound)?;
@@ -49,38 +56,44 @@ pub(super) async fn revoke(
     if unknown { Ok(()) } else { Err(failure.into()) }
 }
 
+/// The provider's own way.
 fn own_way(
     provider: &Provider,
     own: &OwnRevocation,
     endpoints: &Endpoints,
     token: &Secret,
     hint: &str,
+    now: Millis,
 ) -> Result<Request<Vec<u8>>, ProviderError> {
     if provider.revokes_by_access_token() && hint != "access_token" {
         return Err(ProviderError::misconfigured("revocation_wants_access_token"));
     }
-    let authentication = own.client_authentication.unwrap_or(endpoints.client_authentication);
-    let mut request = match own.body {
-        RevocationBody::Form => {
-            form_post(&own.url, provider, authentication, &[(&own.field, token.expose())])?
-        }
-        RevocationBody::Json => {
-            let field = Map::from_iter([(own.field.clone(), Value::from(token.expose()))]);
-            json_post(&own.url, provider, authentication, field)?
-        }
+    let proof = match own.proof {
+        RevocationProof::AsForTokens => Proof::for_tokens(provider, endpoints, now)?,
+        RevocationProof::By(way) => Proof::new(provider, way, audience(provider, endpoints), now)?,
+        RevocationProof::Nothing => Proof::default(),
     };
-    if own.method == RevocationMethod::Delete {
-        *request.method_mut() = Method::DELETE;
-    }
-    for (name, value) in &own.headers {
-        let refused = |_| ProviderError::misconfigured("revocation_headers");
-        let name =
-            HeaderName::try_from(name).map_err(|_| ProviderError::misconfigured("revocation_headers"))?;
-        let value = HeaderValue::try_from(value).map_err(refused)?;
-        // Our proof and the kind of the body stand where they stand: no setting takes them away.
-        if name != header::AUTHORIZATION && name != header::CONTENT_TYPE {
-            request.headers_mut().insert(name, value);
-        }
-    }
+    let mut ours = vec![("token", token.expose()), ("client_id", provider.client_id.as_str())];
+    ours.extend(provider.client_secret.as_ref().map(|secret| ("client_secret", secret.expose())));
+    let filled: Vec<_> = own.params.iter().map(|(name, value)| (name.as_str(), fill(value, &ours))).collect();
+    let pairs: Vec<(&str, &str)> = filled.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let method = match own.method {
+        RevocationMethod::Post => Method::POST,
+        RevocationMethod::Delete => Method::DELETE,
+    };
+    let url = addressed(&own.url, token)?;
+    let mut request = written(method, &url, own.body.into(), &pairs, provider, &proof)?;
+    let headers = own.headers.iter().map(|(name, value)| (name.as_str(), fill(value, &ours)));
+    let headers: Vec<_> = headers.collect();
+    add_headers(&mut request, headers.iter().map(|(name, value)| (*name, Cow::from(value.as_str()))))?;
     Ok(request)
+}
+
+/// The address with the token in its place, where it has one. In a path a space is not a plus.
+fn addressed<'a>(url: &'a Url, token: &Secret) -> Result<Cow<'a, Url>, ProviderError> {
+    let place = ["%7Btoken%7D", "{token}"].into_iter().find(|place| url.as_str().contains(place));
+    let Some(place) = place else { return Ok(Cow::Borrowed(url)) };
+    let encoded: String = form_urlencoded::byte_serialize(token.expose().as_bytes()).collect();
+    let url = url.as_str().replace(place, &encoded.replace('+', "%20"));
+    Url::parse(&url).map(Cow::Owned).map_err(|_| ProviderError::Policy)
 }

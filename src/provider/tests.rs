@@ -42,6 +42,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
         client_id: "client".into(),
         client_secret: Some(Secret::new(CLIENT_SECRET)),
         client_authentication: None,
+        sending: crate::config::Sending::default(),
         scopes: Scopes::default(),
         allowed_scopes: Scopes::default(),
         scope_separator: ' ',

@@ -5,6 +5,7 @@
 //! | the token taken apart, and its signature verified | [`Jws`] |
 //! | an issuer's keys | [`KeySet`] |
 //! | its claims, each of the type that the standard gives it | [`Claims`] |
+//! | a token signed by a private key of one's own | [`SigningKey`] |
 //!
 //! The crate does no I/O and keeps no clock. It never takes a key, or the address of one, from a token, and no error
 //! holds a word of one.
@@ -22,11 +23,13 @@
 mod claims;
 mod jwks;
 mod jws;
+mod sign;
 
 pub use claims::Claims;
 pub use jsonwebtoken::Algorithm;
 pub use jwks::KeySet;
 pub use jws::{Jws, algorithm};
+pub use sign::{SigningKey, Unusable};
 
 /// Why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -57,6 +57,9 @@ impl Checker<'_> {
         let client_secret = self.client_secret(&secret_key, raw.client_secret);
         let client_authentication = raw.client_authentication.map(Into::into);
         self.client_authentication(at, has_secret, client_authentication);
+        let of_providers = [ClientAuthentication::SecretAsUser, ClientAuthentication::PrivateKeyJwt];
+        let fits = client_authentication.is_none_or(|how| !of_providers.contains(&how));
+        self.demand(fits, format!("{at}.client_authentication"), "is only for providers");
         let access_tokens = match raw.access_tokens {
             raw::AccessTokens::Jwt => AccessTokens::Jwt,
             raw::AccessTokens::Introspection => {
@@ -104,10 +107,13 @@ impl Checker<'_> {
                     "is none, but there is a client_secret",
                 );
             }
-            Some(ClientAuthentication::Basic | ClientAuthentication::Post) => {
+            Some(
+                ClientAuthentication::Basic | ClientAuthentication::Post | ClientAuthentication::SecretAsUser,
+            ) => {
                 self.demand(has_secret, format!("{at}.client_authentication"), "needs a client_secret");
             }
-            None => {}
+            // Whose key it is, the providers' check asks.
+            Some(ClientAuthentication::PrivateKeyJwt) | None => {}
         }
     }
 
@@ -154,6 +160,8 @@ impl From<raw::ClientAuthentication> for ClientAuthentication {
             raw::ClientAuthentication::ClientSecretBasic => Self::Basic,
             raw::ClientAuthentication::ClientSecretPost => Self::Post,
             raw::ClientAuthentication::None => Self::None,
+            raw::ClientAuthentication::SecretAsBasicUser => Self::SecretAsUser,
+            raw::ClientAuthentication::PrivateKeyJwt => Self::PrivateKeyJwt,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{Checker, reads::sample};
 use crate::{
-    config::{ErrorClass, OwnRevocation, Provider, Reads, raw},
+    config::{ErrorClass, Provider, Reads, raw},
     elicitation::ProviderId,
     provider::{CORE_PARAMETERS, means_later},
     scope::Scopes,
@@ -46,7 +46,8 @@ impl Checker<'_> {
         providers
     }
 
-    fn provider(&mut self, at: &str, raw: raw::Provider) -> Option<Provider> {
+    fn provider(&mut self, at: &str, mut raw: raw::Provider) -> Option<Provider> {
+        let sending = self.sending(at, &mut raw);
         let client_secret = self.client_secret(&format!("{at}.client_secret"), raw.client_secret);
         let scopes = self.scopes(&format!("{at}.scopes"), raw.scopes);
         let allowed_scopes = match raw.allowed_scopes {
@@ -62,8 +63,10 @@ impl Checker<'_> {
             self.refuse(format!("{at}.scope_separator"), "must be one character");
             return None;
         };
-        let revocation =
-            raw.revocation.and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id));
+        let revocation = raw
+            .revocation
+            .take()
+            .and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id));
         let reads = Reads {
             answer: raw.answer,
             slots: raw.slots,
@@ -98,6 +101,7 @@ impl Checker<'_> {
             client_id: raw.client_id,
             client_secret,
             client_authentication: raw.client_authentication.map(Into::into),
+            sending,
             scopes,
             allowed_scopes,
             scope_separator,
@@ -124,27 +128,7 @@ impl Checker<'_> {
         })
     }
 
-    fn revocation(&mut self, at: &str, raw: raw::Revocation, client_id: &str) -> Option<OwnRevocation> {
-        // In a path a space is not a plus.
-        let client_id: String = url::form_urlencoded::byte_serialize(client_id.as_bytes()).collect();
-        let url = raw.url.replace("{client_id}", &client_id.replace('+', "%20"));
-        self.text(&format!("{at}.field"), &raw.field);
-        self.check_headers(&format!("{at}.headers"), &raw.headers);
-        let refusals = raw.gone.iter().all(|status| (400..500).contains(status));
-        self.demand(refusals, format!("{at}.gone"), "must be statuses of 400 to 499");
-        Some(OwnRevocation {
-            url: self.endpoint(&format!("{at}.url"), &url)?,
-            method: raw.method,
-            body: raw.body,
-            field: raw.field,
-            token: raw.token,
-            client_authentication: raw.client_authentication.map(Into::into),
-            headers: raw.headers,
-            gone: raw.gone,
-        })
-    }
-
-    fn scopes(&mut self, key: &str, list: Vec<String>) -> Scopes {
+    pub(super) fn scopes(&mut self, key: &str, list: Vec<String>) -> Scopes {
         self.findings
             .keep(key, Scopes::new(list).map_err(|error| format!("is refused: {error}")))
             .unwrap_or_default()
@@ -153,7 +137,8 @@ impl Checker<'_> {
     fn check_provider(&mut self, at: &str, provider: &Provider) {
         self.name(&format!("{at}.name"), &provider.name);
         self.text(&format!("{at}.client_id"), &provider.client_id);
-        self.client_authentication(at, provider.client_secret.is_some(), provider.client_authentication);
+        self.check_proof(at, provider);
+        self.check_sending(at, provider);
         match &provider.issuer {
             Some(issuer) => self.issuer(&format!("{at}.issuer"), issuer),
             None => {
@@ -231,37 +216,27 @@ impl Checker<'_> {
     }
 
     /// Parameters that can be added and replace nothing, in any spelling (R66).
-    fn check_params(&mut self, at: &str, params: &BTreeMap<String, String>) {
+    pub(super) fn check_params(&mut self, at: &str, params: &BTreeMap<String, String>) {
         for (name, value) in params {
-            // A name may be what an operator meant as something else; it is shown only where it is a plain word.
-            let plain = (1..=64).contains(&name.len())
-                && name
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-            if !plain {
-                self.refuse(
-                    at,
-                    "has a name with other characters than letters, digits, underscore, hyphen and dot",
+            if self.plain_parameter(at, name, value) {
+                let core = CORE_PARAMETERS.iter().any(|core| core.eq_ignore_ascii_case(name));
+                self.demand(
+                    !core,
+                    format!("{at}.{name}"),
+                    "is sent by Consentry itself and cannot be replaced",
                 );
-                continue;
             }
-            let core = CORE_PARAMETERS.iter().any(|core| core.eq_ignore_ascii_case(name));
-            self.demand(!core, format!("{at}.{name}"), "is sent by Consentry itself and cannot be replaced");
-            let clean = value.len() <= 1_000 && !value.chars().any(char::is_control);
-            self.demand(
-                clean,
-                format!("{at}.{name}"),
-                "must be at most 1000 characters without control characters",
-            );
         }
     }
 
-    pub(super) fn check_headers(&mut self, key: &str, headers: &BTreeMap<String, String>) {
+    /// Headers that can be added: none of ours but `except`.
+    pub(super) fn check_headers(&mut self, key: &str, headers: &BTreeMap<String, String>, except: &[&str]) {
         for (name, value) in headers {
             let valid = http::HeaderName::from_bytes(name.as_bytes()).is_ok()
                 && http::HeaderValue::from_str(value).is_ok();
             self.demand(valid, key, "holds something that is no header");
-            let free = !OUR_HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
+            let ours = OUR_HEADERS.iter().filter(|header| !except.contains(header));
+            let free = !ours.into_iter().any(|header| header.eq_ignore_ascii_case(name));
             self.demand(free, key, "sets a header that Consentry sets itself");
         }
     }

@@ -77,7 +77,7 @@ impl Checker<'_> {
     pub(super) fn check_probe(&mut self, at: &str, probe: &Probe, provider: &Provider) {
         self.path_text(&format!("{at}.id"), &probe.id);
         self.path_text(&format!("{at}.label"), &probe.label);
-        self.check_headers(&format!("{at}.headers"), &probe.headers);
+        self.check_headers(&format!("{at}.headers"), &probe.headers, &[]);
         for value in probe.headers.values() {
             self.known(&format!("{at}.headers"), value, provider, &["access_token", "client_id"]);
         }

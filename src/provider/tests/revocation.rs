@@ -4,7 +4,10 @@ use consentry_fakes::Answer;
 
 use super::{CLIENT_SECRET, World};
 use crate::{
-    config::{ClientAuthentication, OwnRevocation, RevocationBody, RevocationMethod, RevocationToken},
+    config::{
+        ClientAuthentication, OwnRevocation, RevocationBody, RevocationEnds, RevocationMethod,
+        RevocationProof, RevocationToken,
+    },
     provider::{ProviderError, Tokens},
     secret::Secret,
 };
@@ -18,11 +21,12 @@ async fn github_like() -> (World, Tokens) {
             method: RevocationMethod::Delete,
             url,
             body: RevocationBody::Json,
-            field: "access_token".into(),
+            params: [("access_token".into(), "{token}".into())].into(),
             token: RevocationToken::AccessToken,
-            client_authentication: Some(ClientAuthentication::Basic),
+            proof: RevocationProof::By(ClientAuthentication::Basic),
             headers: [("Accept".into(), "application/vnd.github+json".into())].into(),
             gone: vec![404],
+            ends: RevocationEnds::Grant,
         });
     });
     let trip = world.travel().await;
@@ -83,11 +87,12 @@ async fn r83_a_form_is_posted_elsewhere() {
             method: RevocationMethod::Post,
             url,
             body: RevocationBody::Form,
-            field: "token".into(),
+            params: [("token".into(), "{token}".into())].into(),
             token: RevocationToken::RefreshToken,
-            client_authentication: None,
+            proof: RevocationProof::AsForTokens,
             headers: std::collections::BTreeMap::new(),
             gone: Vec::new(),
+            ends: RevocationEnds::Grant,
         });
     });
     let trip = world.travel().await;

@@ -1,0 +1,73 @@
+//! A provider's own way of revoking.
+//!
+//! The short ways of writing it become the long one here: what is sent is then parameters and headers, and nothing else.
+
+use super::{Checker, sending::braces};
+use crate::config::{ClientAuthentication, OwnRevocation, RevocationBody, RevocationProof, raw};
+
+impl Checker<'_> {
+    pub(super) fn revocation(
+        &mut self,
+        at: &str,
+        raw: raw::Revocation,
+        client_id: &str,
+    ) -> Option<OwnRevocation> {
+        // In a path a space is not a plus.
+        let in_url: String = url::form_urlencoded::byte_serialize(client_id.as_bytes()).collect();
+        let url = raw.url.replace("{client_id}", &in_url.replace('+', "%20"));
+        let mut params = raw.params;
+        for value in params.values_mut() {
+            *value = value.replace("{client_id}", client_id);
+        }
+        for (name, value) in &params {
+            self.plain_parameter(&format!("{at}.params"), name, value);
+        }
+        let said =
+            !params.is_empty() || raw.bearer || url.contains("{token}") || raw.body == RevocationBody::None;
+        let field = raw.field.or_else(|| (!said).then(|| "token".to_owned()));
+        if let Some(field) = field {
+            self.text(&format!("{at}.field"), &field);
+            params.insert(field, "{token}".to_owned());
+        }
+        let empty = raw.body != RevocationBody::None || params.is_empty();
+        self.demand(empty, format!("{at}.body"), "is none, but there are params or a field");
+        let mut headers = raw.headers;
+        // A proof of the provider's own kind; what is no more than a text of the settings' is none of ours.
+        let proof = |(name, value): (&String, &String)| {
+            name.eq_ignore_ascii_case("authorization")
+                && braces(value).any(|it| matches!(it, "token" | "client_secret"))
+        };
+        let free = headers.iter().any(proof) && !raw.bearer && raw.client_authentication.is_none();
+        self.check_headers(&format!("{at}.headers"), &headers, if free { &["authorization"] } else { &[] });
+        let secret = params
+            .values()
+            .chain(headers.values())
+            .flat_map(|value| braces(value))
+            .any(|it| it == "client_secret");
+        let authorization = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+        let proven = raw.bearer || secret || authorization || raw.body == RevocationBody::None;
+        let proof = match raw.client_authentication.map(ClientAuthentication::from) {
+            Some(way) => RevocationProof::By(way),
+            None if proven => RevocationProof::Nothing,
+            None => RevocationProof::AsForTokens,
+        };
+        if raw.bearer {
+            let none = raw.client_authentication.is_none();
+            self.demand(none, format!("{at}.bearer"), "stands where client_authentication does");
+            headers.insert("authorization".to_owned(), "Bearer {token}".to_owned());
+        }
+        let refusals = raw.gone.iter().all(|status| (400..500).contains(status));
+        self.demand(refusals, format!("{at}.gone"), "must be statuses of 400 to 499");
+        Some(OwnRevocation {
+            url: self.endpoint(&format!("{at}.url"), &url)?,
+            method: raw.method,
+            body: raw.body,
+            params,
+            token: raw.token,
+            proof,
+            headers,
+            gone: raw.gone,
+            ends: raw.ends,
+        })
+    }
+}

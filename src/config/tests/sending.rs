@@ -1,0 +1,80 @@
+//! What a provider is sent otherwise: what is refused.
+
+use super::*;
+
+/// R66, R103: nothing that protects an exchange gets another name or value, and no secret goes where nobody said.
+#[test]
+fn r66_r103_what_would_replace_ours_is_refused_by_its_key() {
+    let world = World::new().set("SHORT", "canary-short");
+    for (section, lines, key) in [
+        (
+            "[[providers]]",
+            "client_authentication = \"private_key_jwt\"",
+            "providers[0].client_authentication",
+        ),
+        ("[[providers]]", "client_key = { env = \"SHORT\" }", "providers[0].client_key"),
+        ("[[providers]]", "client_key_algorithm = \"HS256\"", "providers[0].client_key_algorithm"),
+        ("[[providers]]", "param_names = { state = \"canary\" }", "providers[0].param_names"),
+        ("[[providers]]", "param_names = { client_id = \"state\" }", "providers[0].param_names"),
+        ("[[providers]]", "scope_param = \"code_challenge\"", "providers[0].scope_param"),
+        (
+            "[[providers]]",
+            "second_scope = { param = \"user_scope\", prefix = \"\" }",
+            "providers[0].second_scope.prefix",
+        ),
+        (
+            "[[providers]]",
+            "authorize_params = { user_scope = \"canary\" }\nsecond_scope = { param = \"user_scope\", prefix = \"u:\" }",
+            "providers[0].second_scope.param",
+        ),
+        (
+            "[[providers]]",
+            "token_params = { code_verifier = \"canary\" }",
+            "providers[0].token_params.code_verifier",
+        ),
+        (
+            "[[providers]]",
+            "refresh_params = { grant_type = \"canary\" }",
+            "providers[0].refresh_params.grant_type",
+        ),
+        ("[[providers]]", "token_headers = { Host = \"canary\" }", "providers[0].token_headers"),
+        (
+            "[[providers]]",
+            "refresh_endpoint = \"http://acme.example.com/canary\"",
+            "providers[0].refresh_endpoint",
+        ),
+        (
+            "[[providers]]",
+            "token_steps = [{ url = \"https://acme.example.com/x\", params = { a = \"canary\" } }]",
+            "providers[0].token_steps[0].params",
+        ),
+        (
+            "[[providers]]",
+            "token_steps = [{ url = \"https://acme.example.com/x\", params = { a = \"{access_token}{canary}\" } }]",
+            "providers[0].token_steps[0].params",
+        ),
+        (
+            "[[providers]]",
+            "renewal = { url = \"https://acme.example.com/x\", params = { a = \"{access_token}\" } }",
+            "providers[0].renewal",
+        ),
+        ("[[providers]]", "reuse_grace = \"0s\"", "providers[0].reuse_grace"),
+        (
+            "[[providers]]",
+            "revocation = { url = \"https://acme.example.com/r\", body = \"none\", field = \"canary\" }",
+            "providers[0].revocation.body",
+        ),
+        (
+            "[[providers]]",
+            "revocation = { url = \"https://acme.example.com/r\", bearer = true, client_authentication = \"none\" }",
+            "providers[0].revocation.bearer",
+        ),
+        (
+            "[[authorization_servers]]",
+            "client_authentication = \"private_key_jwt\"",
+            "authorization_servers[0].client_authentication",
+        ),
+    ] {
+        assert_eq!(world.refused(&with(section, lines)), [key], "{section} {lines}");
+    }
+}
