@@ -3,7 +3,11 @@
 use serde_json::json;
 
 use super::{Context, output::CliError};
-use crate::{api, config, telemetry};
+use crate::{
+    api, config,
+    provider::catalogue::{self, Catalogue},
+    telemetry,
+};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -11,12 +15,24 @@ pub(super) enum Command {
     Configuration,
     /// docs/metrics.md
     Metrics,
+    /// docs/providers/README.md
+    Providers,
+    /// docs/providers/ID.md
+    Provider {
+        /// The id of a built-in entry.
+        id: String,
+    },
 }
 
 pub(super) fn run(context: &Context, command: &Command) -> Result<(), CliError> {
     let text = match command {
         Command::Configuration => config::document(),
         Command::Metrics => telemetry::document(),
+        Command::Providers => catalogue::index().map_err(CliError::failed)?,
+        Command::Provider { id } => match Catalogue::built_in_entry(id).map_err(CliError::failed)? {
+            Some(entry) => entry.page(),
+            None => return Err(CliError::failed("is no built-in entry")),
+        },
     };
     context.out.say(&json!({ "text": text }), &text)
 }

@@ -11,6 +11,8 @@ mod example;
 mod lines;
 mod lint;
 mod overlay;
+mod page;
+mod particular;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,6 +23,7 @@ pub use self::{
     about::{About, Category, Confidence},
     entry::{Entry, Problem, Source},
     lint::{Finding, Level, lint},
+    page::index,
 };
 
 /// Id and text of each built-in entry, ordered by id.

@@ -9,6 +9,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry::{
     config::{Environment, load},
+    provider::catalogue::{Catalogue, index},
     secret::Hash,
 };
 
@@ -56,6 +57,47 @@ fn the_settings_in_the_documents_are_accepted() {
     }
 }
 
+/// Each page of a provider shows settings that an operator can start from.
+#[test]
+fn the_settings_on_the_pages_of_providers_are_accepted() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("consentry.toml");
+    let key = BASE64_STANDARD.encode(Hash::of(b"a test").as_bytes());
+    for page in pages_of_providers() {
+        let text = read(&page);
+        let settings = blocks(&text, "toml").next().unwrap();
+        let named = settings.split("env = \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+        let secrets = named.map(|name| (name, "the-secret-of-an-app".to_owned()));
+        let environment = Environment::new(secrets.chain([("ENCRYPTION_KEY".to_owned(), key.clone())]));
+        let encryption = "[encryption]\nkeys = [{ id = \"k\", env = \"ENCRYPTION_KEY\" }]\n";
+        fs::write(&file, format!("public_url = \"https://connect.example.com\"\n{encryption}{settings}\n"))
+            .unwrap();
+        if let Err(errors) = load(Some(&file), &environment) {
+            panic!("{}: {errors:?} in\n{settings}", page.display());
+        }
+    }
+}
+
+/// One page for each entry, as the program makes it now (`scripts/generate`).
+#[test]
+fn the_pages_of_providers_are_up_to_date() {
+    let pages: Vec<PathBuf> = pages_of_providers().collect();
+    let catalogue = Catalogue::built_in();
+    for id in catalogue.ids() {
+        let entry = catalogue.entry(id).unwrap().unwrap();
+        let page = PathBuf::from(format!("docs/providers/{id}.md"));
+        assert!(pages.contains(&page), "{} is missing: scripts/generate", page.display());
+        assert_eq!(read(&page).trim_end(), entry.page().trim_end(), "scripts/generate");
+    }
+    assert_eq!(pages.len(), catalogue.ids().len(), "a page has no entry: scripts/generate");
+    assert_eq!(read("docs/providers/README.md").trim_end(), index().unwrap().trim_end(), "scripts/generate");
+}
+
+fn pages_of_providers() -> impl Iterator<Item = PathBuf> {
+    let pages = documents().into_iter().filter(|path| path.starts_with("docs/providers"));
+    pages.filter(|path| !path.ends_with("README.md"))
+}
+
 #[test]
 fn every_link_of_a_document_leads_somewhere() {
     for document in documents() {
@@ -92,8 +134,14 @@ fn documents() -> Vec<PathBuf> {
             is_text.then(|| path.strip_prefix(root()).unwrap().to_owned())
         })
     };
-    let others =
-        ["clients/typescript", "clients/python", "examples/typescript", "examples/python", "examples/rust"];
+    let others = [
+        "docs/providers",
+        "clients/typescript",
+        "clients/python",
+        "examples/typescript",
+        "examples/python",
+        "examples/rust",
+    ];
     of(".").chain(of("docs")).chain(others.into_iter().flat_map(of)).collect()
 }
 

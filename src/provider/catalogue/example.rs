@@ -1,5 +1,7 @@
 //! The settings that an entry needs, for an operator to copy.
 
+use toml::Value;
+
 use super::Entry;
 
 impl Entry {
@@ -9,12 +11,16 @@ impl Entry {
         let mut text = format!("[[providers]]\nid = \"{id}\"\npreset = \"{id}\"\n");
         if self.kind() == "oauth2" {
             text.push_str("client_id = \"...\"\n");
-            if self.settings.get("client_authentication").and_then(toml::Value::as_str) != Some("none") {
-                let name = id.to_uppercase().replace('-', "_");
-                text.push_str(&format!("client_secret = {{ env = \"{name}_CLIENT_SECRET\" }}\n"));
+            let name = id.to_uppercase().replace('-', "_");
+            match self.settings.get("client_authentication").and_then(Value::as_str) {
+                Some("none") => {}
+                Some("private_key_jwt") => {
+                    text.push_str(&format!("client_key = {{ env = \"{name}_CLIENT_KEY\" }}\n"));
+                }
+                _ => text.push_str(&format!("client_secret = {{ env = \"{name}_CLIENT_SECRET\" }}\n")),
             }
             if !self.settings.contains_key("scopes") {
-                let words = self.settings.get("scope_words").and_then(toml::Value::as_table);
+                let words = self.settings.get("scope_words").and_then(Value::as_table);
                 let first = words.and_then(|words| words.keys().next());
                 text.push_str(&format!(
                     "scopes = [{}]\n",
