@@ -124,7 +124,7 @@ mod tests {
         let acme = whole("acme");
         assert_eq!(acme.settings["name"].as_str(), Some("Acme"));
         assert_eq!(acme.settings["probe"].as_table().unwrap().len(), 1, "tables are replaced as a whole");
-        assert_eq!((acme.origin("name"), acme.origin("token_endpoint")), ("acme", "github"));
+        assert_eq!((acme.inherited("name"), acme.inherited("token_endpoint")), (None, Some("github")));
         assert_eq!(acme.about.confidence, Some(Confidence::High));
     }
 

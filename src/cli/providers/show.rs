@@ -45,10 +45,8 @@ struct Key {
 
 impl Key {
     fn of_entry(entry: &Entry) -> Vec<Self> {
-        let from = |name: &str| match entry.origin(name) {
-            base if base != entry.id => format!("{base}.toml"),
-            _ => entry.file(),
-        };
+        let from =
+            |name: &str| entry.inherited(name).map_or_else(|| entry.file(), |base| format!("{base}.toml"));
         let keys = entry.settings.iter();
         keys.map(|(name, value)| Self { name: name.clone(), value: value.clone(), from: from(name) })
             .collect()

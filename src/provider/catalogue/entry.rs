@@ -161,12 +161,9 @@ impl Entry {
         }
     }
 
-    /// Where a key of the whole entry comes from: `own`, or the id of the entry that it extends.
-    pub fn origin(&self, key: &str) -> &str {
-        match (&self.about.extends, self.own.contains_key(key)) {
-            (Some(base), false) => base,
-            _ => &self.id,
-        }
+    /// The entry that a key comes from, where it is not this one's own.
+    pub fn inherited(&self, key: &str) -> Option<&str> {
+        self.about.extends.as_deref().filter(|_| !self.own.contains_key(key))
     }
 }
 
