@@ -4,16 +4,19 @@
 //! the link is out, for the page behind the link is what shows it.
 
 use consentry_elicitation::{
-    ElicitValue, Era, FormAsk, FormRequest, INPUT_METHODS, InputResponses, Prefer, Reply, Turn, choose,
+    Client, ElicitValue, Era, FormAsk, FormRequest, INPUT_METHODS, InputResponses, Prefer, Reply, Turn,
+    choose,
     form::{Form, Text},
 };
 use futures_util::future::try_join_all;
 
 use crate::{
+    app::App,
+    clock::Millis,
     config::BrowserIdentity,
-    connect::{self, Refusal},
+    connect::{self, Refusal, TriesLeft},
     credential::Resolved,
-    elicitation::Elicitation,
+    elicitation::{Elicitation, ElicitationId},
     secret::Secret,
     subject::Subject,
 };
@@ -69,7 +72,7 @@ pub(super) async fn first_reply(
     if by_link || !all_were_open {
         return Ok(None);
     }
-    let form = ask(caller, asked, None).await?;
+    let form = ask_or_again(caller, client, asked).await?;
     Ok(form.map(|form| choose(client, &form, turn)))
 }
 
@@ -77,12 +80,12 @@ pub(super) async fn first_reply(
 pub(super) async fn ask(
     caller: &Caller,
     asked: &[Elicitation],
-    left: Option<i64>,
+    left: &TriesLeft,
 ) -> Result<Option<FormAsk>, Problem> {
     let unproven = unproven(caller, asked).await?;
     let Some(first) = unproven.first() else { return Ok(None) };
     let host = caller.app.settings.public_url.authority();
-    let message = match left {
+    let message = match left_of(left, first.id) {
         None => format!(
             "Type the code that the page at {host} shows you, to connect {}. So {} knows that the browser with that page \
              is yours. If somebody else gave you a code, do not type it.",
@@ -98,14 +101,73 @@ pub(super) async fn ask(
     form(first, message).map(Some)
 }
 
+/// The form once more, for the first of these that has its browser and of which another browser shows a code since then:
+/// the owner may have lost the one. Asked for codes minted after `since` alone, or after a wrong code. Gives when the code
+/// was minted. A client without forms is asked for nothing.
+///
+/// A stranger with the link can show codes, too. So this may only ever add a form to an answer that is due anyway: nothing
+/// is answered sooner for it, and a "no" to it ends nothing.
+pub(super) async fn ask_again(
+    caller: &Caller,
+    client: &Client,
+    asked: &[Elicitation],
+    left: &TriesLeft,
+    since: Millis,
+) -> Result<Option<(FormAsk, Millis)>, Problem> {
+    if !client.elicitation.form() {
+        return Ok(None);
+    }
+    let (app, now) = (&caller.app, caller.app.clock.now());
+    let mut newer = Vec::new();
+    for one in by_code(app, asked, now) {
+        let minted = app.store.code_since_proof(one.id, now).await?;
+        let may_be_asked = |minted: &Millis| match left_of(left, one.id) {
+            None => *minted > since,
+            Some(left) => left > 0,
+        };
+        newer.extend(minted.filter(may_be_asked).map(|minted| (minted, one)));
+    }
+    // In their order, so that each is newer than those that were asked for.
+    let Some((minted, first)) = newer.into_iter().min_by_key(|(minted, _)| *minted) else { return Ok(None) };
+    let host = app.settings.public_url.authority();
+    let tries = left_of(left, first.id).map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
+    let message = format!(
+        "Another page at {host} shows a code by now. If you opened that page yourself, type its code to connect {} there \
+         instead of where you began. Otherwise type nothing: somebody else may have your link.{tries}",
+        app.provider_name(&first.provider),
+    );
+    Ok(Some((form(first, message)?, minted)))
+}
+
+/// Either form, where no round counts how often it was asked.
+pub(super) async fn ask_or_again(
+    caller: &Caller,
+    client: &Client,
+    asked: &[Elicitation],
+) -> Result<Option<FormAsk>, Problem> {
+    let none = TriesLeft::new();
+    if let Some(form) = ask(caller, asked, &none).await? {
+        return Ok(Some(form));
+    }
+    Ok(ask_again(caller, client, asked, &none, Millis(0)).await?.map(|(form, _)| form))
+}
+
+fn left_of(left: &TriesLeft, id: ElicitationId) -> Option<i64> {
+    left.iter().filter(|of| of.0 == id).map(|of| of.1).min()
+}
+
+/// Those that are open and whose user types codes.
+fn by_code<'a>(app: &App, asked: &'a [Elicitation], now: Millis) -> impl Iterator<Item = &'a Elicitation> {
+    asked.iter().filter(move |one| one.state(now).is_open() && connect::is_by_code(app, one))
+}
+
 /// Those that are open and have no proven browser yet.
 pub(super) async fn unproven<'a>(
     caller: &Caller,
     asked: &'a [Elicitation],
 ) -> Result<Vec<&'a Elicitation>, Refusal> {
     let (app, now) = (&caller.app, caller.app.clock.now());
-    let open = asked.iter().filter(|one| one.state(now).is_open() && connect::is_by_code(app, one));
-    let looked = open.map(async |one| {
+    let looked = by_code(app, asked, now).map(async |one| {
         let proven = app.store.has_proven_browser(one.id, now).await?;
         Ok::<_, Refusal>((!proven).then_some(one))
     });
@@ -114,20 +176,15 @@ pub(super) async fn unproven<'a>(
 
 /// Takes the codes that came with a call: from the answer to each elicitation's form, or the one that the MCP server
 /// passes on, which may be for any of them. A client that did not declare forms has answered none. Gives the tries that
-/// are left when one was wrong.
+/// are left where one was wrong.
 pub(super) async fn take(
     caller: &Caller,
     question: &Question,
     asked: &[Elicitation],
     responses: &InputResponses,
-) -> Result<Option<i64>, Refusal> {
+) -> Result<TriesLeft, Refusal> {
     let app = &caller.app;
-    let now = app.clock.now();
-    let open: Vec<Elicitation> = asked
-        .iter()
-        .filter(|one| one.state(now).is_open() && connect::is_by_code(app, one))
-        .cloned()
-        .collect();
+    let open: Vec<Elicitation> = by_code(app, asked, app.clock.now()).cloned().collect();
     let heard = may_answer(caller, question);
     let answers =
         open.iter().filter_map(|one| Some((std::slice::from_ref(one), answered(responses, &key(one))?)));
@@ -135,12 +192,11 @@ pub(super) async fn take(
     if let Some(code) = question.code.as_ref().filter(|_| codes.is_empty() && !open.is_empty()) {
         codes.push((&open, code.clone()));
     }
-    let mut least = None;
+    let mut left = TriesLeft::new();
     for (of, code) in codes {
-        let left = connect::prove(app, of, &question.client_ref, &code).await?;
-        least = least.into_iter().chain(left).min();
+        left.extend(connect::prove(app, of, &question.client_ref, &code).await?);
     }
-    Ok(least)
+    Ok(left)
 }
 
 fn answered(responses: &InputResponses, key: &str) -> Option<Secret> {

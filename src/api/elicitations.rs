@@ -178,7 +178,7 @@ async fn for_code(
         return Ok(None);
     }
     let client = client.unwrap_or_else(ClientBody::to_be_asked).of_era(true).answered();
-    let form = code::ask(caller, std::slice::from_ref(elicitation), None).await?;
+    let form = code::ask_or_again(caller, &client, std::slice::from_ref(elicitation)).await?;
     Ok(form.map(|form| choose(&client, &form, Turn::Ask { request_state: None })))
 }
 

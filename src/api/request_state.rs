@@ -21,6 +21,8 @@ use super::{
 /// Longer than any text that was sealed here.
 const TEXT_BYTES_MAX: usize = 4096;
 const VERSION: u8 = 1;
+/// With `asked_until`, which a program before it does not read: written only where there is one.
+const VERSION_ASKED: u8 = 2;
 
 /// What a round left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(super) struct RequestState {
     pub(super) waited: u8,
     /// The first of its elicitations to expire.
     pub(super) expires_at: Millis,
+    /// The newest code that its form was asked for while another browser had the proof; zero before.
+    pub(super) asked_until: Millis,
     /// What was asked, in the order of the links.
     pub(super) ids: Vec<ElicitationId>,
 }
@@ -60,11 +64,15 @@ pub(super) fn binding(owner: &Subject, question: &Question) -> Hash {
 impl RequestState {
     /// Seals it for the MCP client to carry.
     pub(super) fn seal(&self, vault: &Vault, server: &ServerId) -> String {
-        let mut plain = Vec::with_capacity(42 + 16 * self.ids.len());
-        plain.push(VERSION);
+        let mut plain = Vec::with_capacity(50 + 16 * self.ids.len());
+        let has_asked = self.asked_until.0 != 0;
+        plain.push(if has_asked { VERSION_ASKED } else { VERSION });
         plain.extend_from_slice(self.binding.as_bytes());
         plain.push(self.waited);
         plain.extend_from_slice(&self.expires_at.0.to_be_bytes());
+        if has_asked {
+            plain.extend_from_slice(&self.asked_until.0.to_be_bytes());
+        }
         for id in &self.ids {
             plain.extend_from_slice(id.0.as_bytes());
         }
@@ -95,8 +103,16 @@ impl RequestState {
         let (binding, rest) = rest.split_first_chunk::<32>()?;
         let (&waited, rest) = rest.split_first()?;
         let (expires_at, rest) = rest.split_first_chunk::<8>()?;
+        let (asked_until, rest) = match version {
+            VERSION => (0, rest),
+            VERSION_ASKED => {
+                let (asked_until, rest) = rest.split_first_chunk::<8>()?;
+                (i64::from_be_bytes(*asked_until), rest)
+            }
+            _ => return None,
+        };
         let (ids, after) = rest.as_chunks::<16>();
-        if version != VERSION || !after.is_empty() || ids.is_empty() {
+        if !after.is_empty() || ids.is_empty() {
             return None;
         }
         let ids = ids.iter().map(|id| ElicitationId(uuid::Uuid::from_bytes(*id))).collect();
@@ -104,6 +120,7 @@ impl RequestState {
             binding: Hash(*binding),
             waited,
             expires_at: Millis(i64::from_be_bytes(*expires_at)),
+            asked_until: Millis(asked_until),
             ids,
         })
     }

@@ -326,5 +326,11 @@ pub(super) fn fresh_state(
     }
     let expires_at = asked.iter().map(|one| one.expires_at).min()?;
     let ids = asked.iter().map(|one| one.id).collect();
-    Some(RequestState { binding: binding(owner, question), waited: 0, expires_at, ids })
+    Some(RequestState {
+        binding: binding(owner, question),
+        waited: 0,
+        expires_at,
+        asked_until: Millis(0),
+        ids,
+    })
 }

@@ -6,10 +6,13 @@
 use std::time::Duration;
 
 use axum::response::Response;
-use consentry_elicitation::{ElicitAction, InputResponses, STATE_ONLY_ROUNDS, Turn, choose, reply::keys};
+use consentry_elicitation::{
+    ElicitAction, Era, InputResponses, STATE_ONLY_ROUNDS, Turn, choose, reply::keys,
+};
 
 use crate::{
-    connect::{self, Refusal},
+    clock::Millis,
+    connect::{self, Refusal, TriesLeft},
     elicitation::{Elicitation, ElicitationId, State},
     signals,
     subject::Subject,
@@ -68,10 +71,10 @@ pub(super) async fn typed(
     tell(caller, question, owner, Heard { asked, left }, state).await
 }
 
-/// What became of the questions, and the tries that are left when a code was wrong.
+/// What became of the questions, and the tries that are left where a code was wrong.
 struct Heard {
     asked: Vec<Elicitation>,
-    left: Option<i64>,
+    left: TriesLeft,
 }
 
 /// The answer, as the store has it.
@@ -97,17 +100,36 @@ async fn tell(
             None => ask_anew(caller, question, owner).await,
         };
     }
-    if let Some(form) = code::ask(caller, &asked, left).await? {
+    if let Some(form) = code::ask(caller, &asked, &left).await? {
         // Asking anew is no round of waiting.
         let sealed = state.map(|state| state.seal(&app.vault, server));
         let reply = choose(&question.client, &form, Turn::Ask { request_state: sealed.as_deref() });
         return answer_with(app, question, &asked, &reply);
     }
-    let Some(state) = state.filter(|state| state.waited < STATE_ONLY_ROUNDS) else {
-        return action_required(app, question, &asked, Turn::Tell);
+    let state = state.filter(|state| state.waited < STATE_ONLY_ROUNDS);
+    let since = match (&state, question.client.era()) {
+        (Some(state), _) => Some(state.asked_until),
+        // Asked by a call of its own, and here only after a wrong code.
+        (None, Era::Legacy) => Some(Millis(i64::MAX)),
+        (None, Era::Modern) => None,
     };
-    let state = RequestState { waited: state.waited + 1, ..state }.seal(&app.vault, server);
-    action_required(app, question, &asked, Turn::Wait { request_state: &state })
+    let again = match since {
+        Some(since) => code::ask_again(caller, &question.client, &asked, &left, since).await?,
+        None => None,
+    };
+    // A round of waiting, also with a form in it: however many codes are shown somewhere, the rounds end.
+    let next = state.map(|state| {
+        let asked_until = again.as_ref().map_or(state.asked_until, |(_, minted)| *minted);
+        RequestState { waited: state.waited + 1, asked_until, ..state }.seal(&app.vault, server)
+    });
+    match (again, next) {
+        (Some((form, _)), next) => {
+            let reply = choose(&question.client, &form, Turn::Ask { request_state: next.as_deref() });
+            answer_with(app, question, &asked, &reply)
+        }
+        (None, Some(next)) => action_required(app, question, &asked, Turn::Wait { request_state: &next }),
+        (None, None) => action_required(app, question, &asked, Turn::Tell),
+    }
 }
 
 /// Whether nothing is to be waited for: all are connected, or one never will be.
@@ -123,7 +145,7 @@ async fn hear_and_wait(
     responses: &InputResponses,
 ) -> Result<Heard, Refusal> {
     let (app, server) = (&caller.app, &caller.server().id);
-    let mut left = None;
+    let mut left = TriesLeft::new();
     if !responses.is_empty() || question.code.is_some() {
         let mut asked = signals::settled(app, server, ids, Duration::ZERO, |_| true).await?;
         if hear(caller, question, &asked, responses).await? {
@@ -152,7 +174,8 @@ async fn wait(
 }
 
 /// Takes the user's "no" from the client's answers, to the link or to the form. It closes, and nothing that the client
-/// says completes. Tells whether anything was closed.
+/// says completes. A "no" to the code of another browser than the one that goes on is none. Tells whether anything was
+/// closed.
 async fn hear(
     caller: &Caller,
     question: &Question,
@@ -164,10 +187,17 @@ async fn hear(
     // Without words a link cannot fail to be made; with none there is nothing to hear.
     let asks = asks(&caller.app, asked, None).unwrap_or_default();
     for (key, elicitation) in keys(&asks).iter().zip(asked) {
-        let of_form = if forms_heard { responses.action(&code::key(elicitation)) } else { None };
-        let said = [responses.action(key), of_form];
-        let no =
-            [ElicitAction::Decline, ElicitAction::Cancel].into_iter().find(|no| said.contains(&Some(*no)));
+        let said_no = |key: &str| {
+            let no = |no: &ElicitAction| responses.action(key) == Some(*no);
+            [ElicitAction::Decline, ElicitAction::Cancel].into_iter().find(no)
+        };
+        let mut no = said_no(key);
+        if no.is_none() && forms_heard {
+            no = said_no(&code::key(elicitation));
+            if no.is_some() && code::unproven(caller, std::slice::from_ref(elicitation)).await?.is_empty() {
+                continue;
+            }
+        }
         if let Some(no) = no {
             connect::hear(&caller.app, elicitation, no).await?;
             closed = true;

@@ -35,6 +35,9 @@ const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
 /// Another code is taken when a browser of the same elicitation shows the first.
 const MINTS_MAX: usize = 3;
+/// After a wrong code: how many more may be passed on, for each elicitation that it may have been for.
+pub type TriesLeft = Vec<(ElicitationId, i64)>;
+
 /// Longer than any value that we set.
 const TEXT_BYTES_MAX: usize = 1024;
 
@@ -143,8 +146,8 @@ fn tagged<'a>(id: &'a ElicitationId, code: &'a Secret) -> [&'a [u8]; 2] {
     [id.0.as_bytes(), code.expose().as_bytes()]
 }
 
-/// Takes a code that the owner's MCP server has passed on for any of these elicitations. Gives the tries that are left
-/// when it was wrong; one whose tries are spent ends, unless it has its browser already.
+/// Takes a code that the owner's MCP server has passed on for any of these elicitations. When it was wrong, gives the
+/// tries that are left for each; one whose tries are spent ends, unless it has its browser already.
 ///
 /// # Errors
 /// The store's.
@@ -153,7 +156,7 @@ pub async fn prove(
     asked: &[Elicitation],
     client_ref: &str,
     typed: &Secret,
-) -> Result<Option<i64>, Refusal> {
+) -> Result<TriesLeft, Refusal> {
     let now = app.clock.now();
     let code = normal(typed);
     let tags: Vec<Vec<Hash>> = asked
@@ -174,25 +177,20 @@ pub async fn prove(
         after_ms,
     };
     let left = match app.store.prove(typed, now).await? {
-        Proof::Matched(_) => return Ok(None),
+        Proof::Matched(_) => return Ok(TriesLeft::new()),
         Proof::Wrong(left) => left,
     };
     for one in asked {
         app.security_event(SecurityEvent::CodeRefused, Actor::Server, one);
     }
-    let mut least = TRIES_MAX;
-    for (id, left) in left {
+    for (id, left) in &left {
+        let Some(one) = asked.iter().find(|one| one.id == *id && *left <= 0) else { continue };
         // What has its browser is not in need of a code, and goes on.
-        if app.store.has_proven_browser(id, now).await? {
-            continue;
-        }
-        least = least.min(left);
-        // The client has passed on as many wrong codes as it may.
-        if let Some(one) = asked.iter().find(|one| one.id == id && left <= 0) {
+        if !app.store.has_proven_browser(*id, now).await? {
             close(app, one, State::Failed, TRIES_SPENT).await?;
         }
     }
-    Ok(Some(least))
+    Ok(left)
 }
 
 /// A code as it was minted, whatever its person put between the letters.

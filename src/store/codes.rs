@@ -66,6 +66,11 @@ statements! {
     PROVEN = "SELECT browser FROM browser_codes \
         WHERE elicitation = $1 AND proven_at_ms IS NOT NULL AND expires_at_ms > $2 LIMIT 1";
 
+    /// Codes that another browser shows since then, and can still be typed.
+    NEWER = "SELECT MAX(n.minted_at_ms) FROM browser_codes p JOIN browser_codes n ON n.elicitation = p.elicitation \
+        WHERE p.elicitation = $1 AND p.proven_at_ms IS NOT NULL AND p.expires_at_ms > $2 \
+        AND n.proven_at_ms IS NULL AND n.expires_at_ms > $2 AND n.minted_at_ms > p.proven_at_ms";
+
     OPEN_OF = concat!("SELECT ", elicitation_columns!(), " FROM elicitations \
         WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 AND client_ref = $5 \
         AND state IN ('pending', 'authorizing') AND expires_at_ms > $6 ORDER BY created_at_ms DESC LIMIT $7");
@@ -221,6 +226,21 @@ impl Store {
             sqlx::query_scalar(sql).bind(id.0).bind(now.0).fetch_optional(pool).await?
         });
         Ok(browser.is_some())
+    }
+
+    /// When the newest code was minted that a browser shows since another one was proven; none while nobody is proven.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn code_since_proof(
+        &self,
+        id: ElicitationId,
+        now: Millis,
+    ) -> Result<Option<Millis>, StoreError> {
+        let minted: Option<i64> = read!(self, NEWER, |sql, pool| {
+            sqlx::query_scalar(sql).bind(id.0).bind(now.0).fetch_one(pool).await?
+        });
+        Ok(minted.map(Millis))
     }
 
     /// The open elicitations of a user, a provider and a client, the newest first.

@@ -25,6 +25,9 @@ on_both_engines!(
     a_client_without_forms_is_told_so,
     several_codes_are_asked_for_one_after_the_other,
     a_no_to_the_form_is_a_no,
+    a_lost_browser_is_replaced_by_one_that_shows_a_newer_code,
+    r3_codes_of_strangers_shorten_no_wait_and_lengthen_no_rounds,
+    a_legacy_client_is_asked_again_for_a_newer_code,
     e7_an_answer_to_the_form_is_heard_from_who_declared_forms,
     codes_are_taken_where_they_are_used,
 );
@@ -369,6 +372,151 @@ async fn a_no_to_the_form_is_a_no(db: Database) {
         let answer = resolves(bench.coded(), &body).await;
         assert_eq!((&answer["status"], &answer["outcome"]), (&json!("refused"), &json!(outcome)));
     }
+}
+
+fn next_round(body: &Value, state: &Value, responses: Value) -> Value {
+    let mut body = body.clone();
+    body["request_state"] = state["reply"]["body"]["requestState"].clone();
+    body["input_responses"] = responses;
+    body
+}
+
+fn typed(code: &str) -> Value {
+    json!({ "code-acme": { "action": "accept", "content": { "code": code } } })
+}
+
+/// The form of a modern round for a code that came after a proven one.
+#[track_caller]
+fn newer_form(answer: &Value) -> &str {
+    let message = form_of(&answer["reply"]["body"]["inputRequests"]["code-acme"]["params"]);
+    assert!(message.starts_with("Another page at localhost:8080 shows a code by now."), "{message}");
+    message
+}
+
+#[track_caller]
+fn only_waits(answer: &Value) {
+    assert_eq!(answer["reply"]["body"]["inputRequests"], json!({}), "{answer}");
+}
+
+/// The owner's private window is closed, and with it the cookie is gone.
+async fn a_lost_browser_is_replaced_by_one_that_shows_a_newer_code(db: Database) {
+    let bench = Bench::new(db).await;
+    let body = ask("2026-07-28", &both(), "one");
+    let first = resolves(bench.coded(), &body).await;
+    let id = id_of(&first["elicitation"]);
+    let (lost, older) = (Shown::by(&bench, id).await, Shown::by(&bench, id).await);
+    only_waits(&resolves(bench.coded(), &next_round(&body, &first, typed(&lost.code))).await);
+    // What was shown before, somebody else may have shown as well.
+    only_waits(&resolves(bench.coded(), &next_round(&body, &first, json!({}))).await);
+    bench.clock.advance(Duration::from_secs(1));
+    let newer = Shown::by(&bench, id).await;
+    let asking = next_round(&body, &first, json!({}));
+    let second = resolves(bench.coded(), &asking).await;
+    newer_form(&second);
+    // An honest replay is told the same; a later round is not asked for the same code again.
+    newer_form(&resolves(bench.coded(), &asking).await);
+    only_waits(&resolves(bench.coded(), &next_round(&body, &second, json!({}))).await);
+    let wrong = resolves(bench.coded(), &next_round(&body, &second, typed("BBBB-BBBB"))).await;
+    assert!(newer_form(&wrong).ends_with("Tries left: 2."), "{wrong}");
+    assert!(lost.is_proven(&bench).await && !newer.is_proven(&bench).await);
+    only_waits(&resolves(bench.coded(), &next_round(&body, &second, typed(&newer.code))).await);
+    assert!(newer.is_proven(&bench).await);
+    assert!(!lost.is_proven(&bench).await && !older.is_proven(&bench).await);
+    // From then on it is that one, and nothing is asked.
+    only_waits(&resolves(bench.coded(), &next_round(&body, &first, json!({}))).await);
+    bench.complete(id).await;
+    assert_eq!(resolves(bench.coded(), &next_round(&body, &first, json!({}))).await["status"], "ready");
+}
+
+/// Whoever has the link can have codes shown; the owner's call waits and ends as it would without them.
+async fn r3_codes_of_strangers_shorten_no_wait_and_lengthen_no_rounds(db: Database) {
+    let bench = Bench::new(db).await;
+    let body = ask("2026-07-28", &both(), "one");
+    let first = resolves(bench.coded(), &body).await;
+    let id = id_of(&first["elicitation"]);
+    let hers = Shown::by(&bench, id).await;
+    resolves(bench.coded(), &next_round(&body, &first, typed(&hers.code))).await;
+    let strangers_code = async || {
+        bench.clock.advance(Duration::from_secs(1));
+        Shown::by(&bench, id).await
+    };
+    let mut state = first.clone();
+    for _ in 0..2 {
+        strangers_code().await;
+        state = resolves(bench.coded(), &next_round(&body, &state, json!({}))).await;
+        newer_form(&state);
+    }
+    strangers_code().await;
+    let last = resolves(bench.coded(), &next_round(&body, &state, json!({}))).await;
+    assert_eq!(last["reply"]["kind"], "tool_result", "the rounds are over");
+    // Her "no" is one to that page, not to her own.
+    for action in ["decline", "cancel"] {
+        let no = json!({ "code-acme": { "action": action } });
+        let answer = resolves(bench.coded(), &next_round(&body, &first, no)).await;
+        assert_eq!(answer["status"], "action_required");
+    }
+    assert!(hers.is_proven(&bench).await);
+    // A client without forms hears nothing of it.
+    let mut without = next_round(&body, &first, json!({}));
+    without["client"]["elicitation"] = json!({ "url": {} });
+    only_waits(&resolves(bench.coded(), &without).await);
+    // While there are codes that nobody has been asked for, the call is held all the same.
+    let mut held = next_round(&body, &first, json!({}));
+    held["wait_seconds"] = json!(50);
+    let waiting = async { resolves(bench.coded(), &held).await };
+    let finishing = async {
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        bench.complete(id).await;
+    };
+    let (answer, ()) = tokio::join!(waiting, finishing);
+    assert_eq!(answer["status"], "ready");
+}
+
+async fn a_legacy_client_is_asked_again_for_a_newer_code(db: Database) {
+    let bench = Bench::new(db).await;
+    let body = ask("2025-11-25", &both(), "one");
+    let id = id_of(&resolves(bench.coded(), &body).await["elicitation"]);
+    let lost = Shown::by(&bench, id).await;
+    resolves(bench.coded(), &with_code(&body, &lost.code)).await;
+    let accept = json!({ "action": "accept", "client": body["client"] });
+    let path = format!("/v1/elicitations/{id}/response");
+    assert!(bench.coded().post(&path, &accept).await.ok(200).get("reply").is_none());
+    bench.clock.advance(Duration::from_secs(1));
+    let newer = Shown::by(&bench, id).await;
+    let accepted = bench.coded().post(&path, &accept).await.ok(200);
+    takes(&body, &accepted["reply"]);
+    assert!(form_of(&accepted["reply"]["body"]).starts_with("Another page"));
+    let mut links_only = accept.clone();
+    links_only["client"]["elicitation"] = json!({ "url": {} });
+    assert!(bench.coded().post(&path, &links_only).await.ok(200).get("reply").is_none());
+    for left in [2, 1] {
+        let wrong = resolves(bench.coded(), &with_code(&body, "BBBB-BBBB")).await;
+        assert!(form_of(&wrong["reply"]["body"]).ends_with(&format!("Tries left: {left}.")), "{wrong}");
+    }
+    let right = resolves(bench.coded(), &with_code(&body, &newer.code)).await;
+    assert_eq!(right["reply"]["kind"], "tool_result");
+    assert!(newer.is_proven(&bench).await && !lost.is_proven(&bench).await);
+    // With the tries spent it is not asked again, and what goes on goes on.
+    bench.clock.advance(Duration::from_secs(1));
+    Shown::by(&bench, id).await;
+    let last = resolves(bench.coded(), &with_code(&body, "BBBB-BBBB")).await;
+    assert_eq!((&last["status"], &last["reply"]["kind"]), (&json!("action_required"), &json!("tool_result")));
+    assert!(newer.is_proven(&bench).await);
+    // A client that is not sent links within its calls is asked by its next one.
+    let mut words = ask("2025-11-25", &json!({}), "two");
+    let id = id_of(&resolves(bench.coded(), &words).await["elicitation"]);
+    let lost = Shown::by(&bench, id).await;
+    resolves(bench.coded(), &with_code(&words, &lost.code)).await;
+    assert_eq!(resolves(bench.coded(), &words).await["reply"]["kind"], "tool_result");
+    bench.clock.advance(Duration::from_secs(1));
+    let newer = Shown::by(&bench, id).await;
+    let next = resolves(bench.coded(), &words).await;
+    assert!(form_of(&next["reply"]["body"]).starts_with("Another page"));
+    words = with_code(&words, &newer.code);
+    resolves(bench.coded(), &words).await;
+    assert!(newer.is_proven(&bench).await);
 }
 
 /// What was not declared was not asked, and neither a code nor a "no" is taken for an answer to it.

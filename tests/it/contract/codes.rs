@@ -22,6 +22,7 @@ contract! {
     r3_a_code_proves_the_browser_that_shows_it_and_no_other,
     a_browser_replaces_its_own_code_and_nobody_elses,
     r3_one_browser_at_a_time_is_the_owners,
+    a_code_is_newer_that_was_minted_after_the_proof_and_waits,
     a_code_that_goes_while_it_is_typed_is_wrong_and_recorded_nowhere,
     a_code_that_is_typed_while_its_browser_asks_for_another_stays,
     r9_of_many_tries_at_once_three_are_compared,
@@ -155,6 +156,34 @@ async fn r3_one_browser_at_a_time_is_the_owners(db: Database) {
     // What is over proves nobody.
     assert!(db.store.close(&asked, State::Cancelled, "test", NOW).await.unwrap());
     assert_eq!(passes_on(&db.store, one, "CCCC", "c", NOW).await, Proof::Wrong(vec![]));
+}
+
+async fn a_code_is_newer_that_was_minted_after_the_proof_and_waits(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let one = std::slice::from_ref(&asked);
+    let newer = async |now| db.store.code_since_proof(asked.id, now).await.unwrap();
+    let shows = async |cookie: &str, at: u64| {
+        let code = code(&asked, cookie, after(at + 300));
+        let minted = db.store.mint_code(&code, &digest(cookie), None, after(at)).await.unwrap();
+        assert_eq!(minted, Mint::Done);
+    };
+    shows("hers", 0).await;
+    shows("before", 1).await;
+    assert_eq!(newer(after(1)).await, None, "nobody is proven");
+    assert_eq!(types(&db, one, "hers", "c", after(2)).await, Ok(asked.id));
+    shows("at once", 2).await;
+    assert_eq!(newer(after(2)).await, None);
+    shows("after", 3).await;
+    shows("later", 4).await;
+    assert_eq!(newer(after(4)).await, Some(after(4)));
+    let other = db.store.given_elicitation(&asked_by("session-2")).await;
+    assert_eq!(db.store.code_since_proof(other.id, after(4)).await.unwrap(), None);
+    // What is too old is shown no more.
+    assert_eq!(newer(after(303)).await, Some(after(4)));
+    assert_eq!(newer(after(304)).await, None);
+    // The one that is typed is the newest itself.
+    assert_eq!(types(&db, one, "later", "c", after(5)).await, Ok(asked.id));
+    assert_eq!(newer(after(5)).await, None);
 }
 
 /// Somebody else's transaction, which `change`s one browser's row, ends after `meanwhile` has begun.
