@@ -16,6 +16,7 @@ mod network;
 mod notes;
 mod provider;
 mod raw;
+mod schema;
 mod secret_form;
 mod secret_source;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use self::{
         RefreshTokens, RevocationBody, RevocationEnds, RevocationMethod, RevocationProof, RevocationToken,
         SecondScope, Sending, SignatureStyle, Slot, StepMethod, StepText, TokenBody, TokenStep,
     },
+    schema::{entry_keys, entry_schema},
     secret_form::{Advice, FormField, FormProbe, Pattern, ProbeMethod, SecretForm},
     usage::Usage,
 };

@@ -15,6 +15,8 @@ pub(super) enum Command {
     Configuration,
     /// docs/metrics.md
     Metrics,
+    /// docs/provider-keys.md
+    ProviderKeys,
     /// docs/providers/README.md
     Providers,
     /// docs/providers/ID.md
@@ -28,6 +30,7 @@ pub(super) fn run(context: &Context, command: &Command) -> Result<(), CliError> 
     let text = match command {
         Command::Configuration => config::document(),
         Command::Metrics => telemetry::document(),
+        Command::ProviderKeys => config::entry_keys(),
         Command::Providers => catalogue::index().map_err(CliError::failed)?,
         Command::Provider { id } => match Catalogue::built_in_entry(id).map_err(CliError::failed)? {
             Some(entry) => entry.page(),

@@ -33,6 +33,8 @@ pub(super) enum Command {
         /// Only these: files, or folders of them.
         paths: Vec<PathBuf>,
     },
+    /// The JSON Schema of an entry, for editors: write it beside your entries, which begin with `#:schema ./schema.json`.
+    Schema,
     /// What the folder that `catalogue` names changes of the built-in entries.
     Diff {
         /// Another folder.
@@ -45,6 +47,7 @@ pub(super) fn run(context: &Context, command: &Command) -> Result<(), CliError> 
         Command::List => list(context),
         Command::Show { id } => show::run(context, id),
         Command::Lint { paths } => lint::run(context, paths),
+        Command::Schema => schema(context),
         Command::Diff { folder } => diff::run(context, folder.as_deref()),
     }
 }
@@ -54,6 +57,12 @@ impl Context {
     fn catalogue(&self) -> Result<Catalogue, CliError> {
         config::load_catalogue(self.config.as_deref(), &self.environment).map_err(CliError::Config)
     }
+}
+
+fn schema(context: &Context) -> Result<(), CliError> {
+    let schema = config::entry_schema();
+    let text = serde_json::to_string_pretty(&schema).map_err(CliError::failed)?;
+    context.out.say(&schema, &text)
 }
 
 fn list(context: &Context) -> Result<(), CliError> {

@@ -20,7 +20,7 @@ mod usage;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-pub(super) use self::entries::entry;
+pub(super) use self::entries::{OPERATORS, entry};
 use super::{
     Environment, McpEndpoint, Provider, PublicUrl, SecretForm, Settings, findings::Findings, load::Layers,
     raw,

@@ -136,7 +136,7 @@ pub struct OwnRevocation {
 }
 
 /// The method of a revocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum RevocationMethod {
     /// `POST`.
@@ -146,7 +146,7 @@ pub enum RevocationMethod {
 }
 
 /// How a revocation is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RevocationBody {
     /// Form-encoded, as RFC 7009 has it.
@@ -171,7 +171,7 @@ pub enum RevocationProof {
 }
 
 /// What a revocation ends. Told on the page; where it is more than the token, no other connection may share the account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RevocationEnds {
     /// The token, and what was made from it.
@@ -184,7 +184,7 @@ pub enum RevocationEnds {
 }
 
 /// Which token a revocation is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RevocationToken {
     /// The refresh token where there is one: what was made from it ends with it (RFC 7009, section 2.1).

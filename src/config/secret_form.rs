@@ -142,7 +142,7 @@ pub struct FormProbe {
 }
 
 /// The method of a probe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ProbeMethod {
     /// `GET`.

@@ -10,14 +10,14 @@ use crate::{
 };
 
 /// What an operator alone can say, and stands in no entry.
-const OPERATORS: [&str; 8] = [
+pub(in crate::config) const OPERATORS: [&str; 8] = [
     "id",
     "preset",
     "client_id",
     "client_secret",
     "client_key",
     "client_key_id",
-    "client_key_algorithm",
+    "client_key_thumbprint",
     "values",
 ];
 /// The variable of the registration that an entry is given to be checked.
@@ -98,9 +98,14 @@ fn registered(entry: &Entry) -> Value {
     table.insert("id".to_owned(), text(&entry.id));
     if table.get("kind").is_none_or(|kind| kind.as_str() == Some("oauth2")) {
         table.insert("client_id".to_owned(), text("client"));
-        if table.get("client_authentication").and_then(Value::as_str) != Some("none") {
-            let secret = Table::from_iter([("env".to_owned(), text(PLACEHOLDER))]);
-            table.insert("client_secret".to_owned(), Value::Table(secret));
+        match table.get("client_authentication").and_then(Value::as_str) {
+            Some("none") => {}
+            // The key is the operator's, and nothing of an entry depends on it.
+            Some("private_key_jwt") => drop(table.remove("client_authentication")),
+            _ => {
+                let secret = Table::from_iter([("env".to_owned(), text(PLACEHOLDER))]);
+                table.insert("client_secret".to_owned(), Value::Table(secret));
+            }
         }
     }
     Value::Table(table)

@@ -34,8 +34,8 @@ pub struct Reads {
 }
 
 /// Where a token endpoint's answer holds what is looked for; absent is as RFC 6749, section 5.1, has it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The access token.
     pub access_token: Option<String>,
@@ -50,7 +50,8 @@ pub struct Answer {
     /// When the access token ends: seconds or milliseconds since the epoch, or a date of RFC 3339; told apart by content.
     pub expires_at: Option<String>,
     /// The life of an access token where the answer says nothing.
-    #[serde(deserialize_with = "span")]
+    #[serde(default, deserialize_with = "span")]
+    #[schema(value_type = Option<Span>)]
     pub default_life: Option<Duration>,
     /// The life of the refresh token in seconds.
     pub refresh_expires_in: Option<String>,
@@ -67,7 +68,7 @@ pub struct Answer {
 }
 
 /// What must stand somewhere.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
     /// Where.
@@ -77,7 +78,7 @@ pub struct Expected {
 }
 
 /// A further token of a grant, such as a person's beside a bot's.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slot {
     /// The access token; nothing there means that the grant has no such token.
@@ -91,7 +92,7 @@ pub struct Slot {
 }
 
 /// A value that is kept.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     /// Where it is from.
@@ -107,7 +108,7 @@ pub struct Capture {
 }
 
 /// Where a value is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureFrom {
     /// The token endpoint's answer.
@@ -121,7 +122,7 @@ pub enum CaptureFrom {
 }
 
 /// A signed callback.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallbackSignature {
     /// The parameter that holds the signature.
@@ -131,7 +132,7 @@ pub struct CallbackSignature {
 }
 
 /// How a callback is signed with the client's secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SignatureStyle {
     /// HMAC-SHA256 in hexadecimal over the other parameters, ordered by name and form-encoded.
@@ -139,7 +140,7 @@ pub enum SignatureStyle {
 }
 
 /// Several tenants come with one grant, of which one is used.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// Where they are listed; absent: in the probe's answer.
@@ -160,7 +161,7 @@ pub struct Choice {
 }
 
 /// What must be there before connecting can work.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Precondition {
     /// Of which sort.
@@ -168,11 +169,12 @@ pub struct Precondition {
     /// A sentence for the person.
     pub text: String,
     /// Where it is done.
+    #[schema(value_type = Option<String>)]
     pub url: Option<Url>,
 }
 
 /// A sort of precondition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PreconditionKind {
     /// An app must be installed at the provider.
@@ -184,7 +186,7 @@ pub enum PreconditionKind {
 }
 
 /// A call that names the account: paths into its JSON answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Where to; captured values may stand in it in braces. Absent: nobody is asked, and `of` is read.
@@ -212,7 +214,7 @@ pub struct Probe {
 }
 
 /// What tells of the account without a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeOf {
     /// The token endpoint's answer.

@@ -45,7 +45,7 @@ pub struct Sending {
 }
 
 /// A second parameter for scopes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecondScope {
     /// Its name in the authorize URL.
@@ -72,7 +72,7 @@ impl fmt::Debug for ClientKey {
 }
 
 /// Whom a client assertion names as its audience. Always one text, so that nobody can pass it on (R88).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AssertionAudience {
     /// The issuer.
@@ -82,7 +82,7 @@ pub enum AssertionAudience {
 }
 
 /// How a token request is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenBody {
     /// Form-encoded, as RFC 6749 has it.
@@ -95,7 +95,7 @@ pub enum TokenBody {
 }
 
 /// Whether a grant comes with a refresh token. What the answer holds decides what is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RefreshTokens {
     /// One that does not is refused: it would end soon, and nobody would know why.
@@ -120,7 +120,7 @@ pub struct TokenStep {
 }
 
 /// A [`TokenStep`] as it is written in settings and presets.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepText {
     /// `POST` (default) or `GET`.
@@ -133,7 +133,7 @@ pub struct StepText {
 }
 
 /// The method of a [`TokenStep`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StepMethod {
     /// With the parameters in the query.

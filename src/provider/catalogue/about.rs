@@ -11,7 +11,7 @@ const KEYS: [&str; 8] =
 
 /// Keys that speak of the entry, not of the provider.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct About {
     /// Id of a built-in entry that this one is laid over: what is given here replaces what stands there under the same
     /// key, tables as a whole. Only a built-in entry that extends none itself.
@@ -26,10 +26,13 @@ pub struct About {
     /// Where the operator registers the app, or finds the key.
     pub setup_url: Option<String>,
     /// What to click there, a sentence per step. `{callback_url}` stands for the URL to paste.
+    #[serde(default)]
     pub setup: Vec<String>,
     /// What an operator must know, a sentence each: policies, gates, limits, dates.
+    #[serde(default)]
     pub notes: Vec<String>,
     /// What could not be checked, a sentence each.
+    #[serde(default)]
     pub unverified: Vec<String>,
 }
 
