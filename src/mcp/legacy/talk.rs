@@ -112,6 +112,8 @@ impl Talk {
             Body::JsonrpcError(error) => return Err(Fault::from(error).in_a_result()),
             _ => return Ok(say(&client, Turn::Ask { request_state: None })),
         };
+        // Kept until the link's end is known: a client's yes ends the question, and the wait goes on.
+        let _seat = self.call.mcp.seats.take(&self.call.owner)?;
         let ended = match self.asks(&params, Some(elicitation)).await? {
             Back::Answer(answer) => {
                 let key = keys(&asks).into_iter().next().unwrap_or_default();
@@ -144,14 +146,17 @@ impl Talk {
         self.sends(json!({ "jsonrpc": "2.0", "method": COMPLETE_METHOD, "params": params })).await;
     }
 
-    /// Sends `elicitation/create` and waits for the answer; for a link, also for what becomes of it.
+    /// Sends `elicitation/create` and waits for the answer; for a link, also for what becomes of it, in the seat of who asks.
     async fn asks(
         &mut self,
         params: &ElicitRequestParams,
         link: Option<&Elicitation>,
     ) -> Result<Back, Fault> {
         let app = self.call.mcp.app.clone();
-        let _seat = self.call.mcp.seats.take(&self.call.owner)?;
+        let _seat = match link {
+            None => Some(self.call.mcp.seats.take(&self.call.owner)?),
+            Some(_) => None,
+        };
         let question = app.random.uuid();
         let until = match link {
             Some(elicitation) => elicitation.expires_at,

@@ -8,7 +8,7 @@ use consentry_elicitation::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::desk::{Desk, data, id_of, link, options, said};
+use super::desk::{Desk, SETTLED, data, id_of, link, options, said};
 use crate::{engine::Database, world::FILES};
 
 on_both_engines! {
@@ -24,6 +24,7 @@ on_both_engines! {
     e20_common_failures_have_their_errors,
     a_link_that_is_used_before_the_client_answers_ends_the_wait,
     m31_a_call_that_waits_for_a_person_gives_signs_of_life,
+    e43_a_call_keeps_its_seat_while_it_waits_for_the_link,
 }
 
 fn nothing() -> Value {
@@ -356,4 +357,38 @@ async fn m31_a_call_that_waits_for_a_person_gives_signs_of_life(db: Database) {
     assert!(said(&talk.result().await).contains("declined"));
     let talk = codex.begins_call("disconnect", nothing()).await;
     assert!(said(&talk.result().await).contains("connected nothing"), "what cannot be asked is said at once");
+}
+
+/// One person has sixteen, and a client's yes makes none free: the call behind it still waits.
+async fn e43_a_call_keeps_its_seat_while_it_waits_for_the_link(db: Database) {
+    let desk = Desk::start(db).await;
+    let mut codex = desk.session("alice", Capability::BOTH).await;
+    let mut talks = Vec::new();
+    for _ in 0..16 {
+        let mut talk = codex.begins_call("connect", files()).await;
+        let (id, _) = talk.question().await;
+        talk.answers(&id, Accept, None).await;
+        talks.push(talk);
+    }
+    for talk in &mut talks {
+        let quiet = tokio::time::timeout(SETTLED, talk.block()).await;
+        assert!(quiet.is_err(), "it waits, and the answer has been heard meanwhile");
+    }
+    for arguments in [files(), nothing()] {
+        let call = json!({ "name": "connect", "arguments": arguments });
+        assert_eq!(codex.says("tools/call", call).await.refused(), (200, -32600));
+    }
+    let mut bobs = desk.session("bob", Capability::BOTH).await;
+    let mut talk = bobs.begins_call("connect", files()).await;
+    let (id, _) = talk.question().await;
+    talk.answers(&id, Decline, None).await;
+    said(&talk.result().await);
+    // The leg's end frees them.
+    for talk in talks {
+        assert!(said(&desk.while_a_leg_passes(talk.result()).await).contains("still waiting"));
+    }
+    let mut talk = codex.begins_call("connect", files()).await;
+    let (id, _) = talk.question().await;
+    talk.answers(&id, Decline, None).await;
+    said(&talk.result().await);
 }
