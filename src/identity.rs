@@ -11,6 +11,7 @@ mod discovery;
 mod error;
 mod fetch;
 mod id_token;
+mod outside;
 mod pending;
 mod remote;
 mod response;
@@ -38,7 +39,8 @@ pub use self::{
     sign_in::{Arrived, Begun},
 };
 use self::{
-    access_token::Introspected,
+    access_token::Recent,
+    outside::Outside,
     remote::{Life, Remote},
 };
 use crate::{
@@ -74,7 +76,9 @@ struct Peer {
     algorithms: Vec<Algorithm>,
     metadata: Remote<Metadata>,
     keys: Mutex<Option<(Url, Arc<Remote<KeySet>>)>>,
-    introspected: Introspected,
+    /// The issuer's recent yeses.
+    introspected: Recent<Bearer>,
+    outside: Outside,
 }
 
 impl Identity {
@@ -95,7 +99,8 @@ impl Identity {
                 .collect(),
             metadata: Remote::new(METADATA_LIFE, clock.clone()),
             keys: Mutex::new(None),
-            introspected: Introspected::default(),
+            introspected: Recent::default(),
+            outside: Outside::new(clock.clone()),
             settings,
         });
         let peers = peers.collect();
@@ -145,11 +150,35 @@ impl Identity {
         Ok(self.bearer(id, token, resource).await?.subject)
     }
 
-    /// The same, with what the token allows.
+    /// The same, with what the token allows, where anybody may present one: a token that nobody knows is not worth a question
+    /// each time.
     ///
     /// # Errors
-    /// As [`Identity::subject_of`].
-    pub async fn bearer(&self, id: &str, token: &Secret, resource: &str) -> Result<Bearer, IdentityError> {
+    /// As [`Identity::subject_of`]; and `Busy` when the authorization server is asked too much.
+    pub async fn bearer_from_outside(
+        &self,
+        id: &str,
+        token: &Secret,
+        resource: &str,
+    ) -> Result<Bearer, IdentityError> {
+        let peer = self.peer(id)?;
+        if peer.settings.access_tokens == AccessTokens::Jwt {
+            return self.bearer(id, token, resource).await;
+        }
+        let key = access_token::key(&peer.settings, resource, token.expose());
+        if let Some(known) = peer.introspected.get(&key, self.0.clock.now()) {
+            return Ok(known);
+        }
+        let _turn = peer.outside.turn(&key, !peer.introspected.has(&key)).await?;
+        let asked = self.introspect(peer, token, resource).await;
+        if let Err(IdentityError::Token(refusal)) = asked {
+            peer.introspected.forget(&key);
+            peer.outside.refuse(key, refusal);
+        }
+        asked
+    }
+
+    async fn bearer(&self, id: &str, token: &Secret, resource: &str) -> Result<Bearer, IdentityError> {
         let peer = self.peer(id)?;
         match peer.settings.access_tokens {
             AccessTokens::Jwt => {
@@ -164,7 +193,7 @@ impl Identity {
     }
 
     async fn introspect(&self, peer: &Peer, token: &Secret, resource: &str) -> Result<Bearer, IdentityError> {
-        let key = Introspected::key(&peer.settings, resource, token.expose());
+        let key = access_token::key(&peer.settings, resource, token.expose());
         if let Some(known) = peer.introspected.get(&key, self.0.clock.now()) {
             return Ok(known);
         }
@@ -182,7 +211,7 @@ impl Identity {
         };
         let now = self.0.clock.now();
         let (bearer, until) = access_token::check_introspected(response, &peer.settings, resource, now)?;
-        peer.introspected.keep(key, &bearer, until, now);
+        peer.introspected.keep(key, bearer.clone(), until, now);
         Ok(bearer)
     }
 

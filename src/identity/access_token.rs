@@ -1,7 +1,7 @@
 //! The user's MCP access token, as an MCP server passes it on: a JWT of RFC 9068, or whatever the issuer says of it
 //! by RFC 7662. It must be the server's own (`aud`), the issuer's, and alive (R2).
 //!
-//! What it must never do: build a URL from a token (R95); remember a refusal, which a new key could make wrong.
+//! What it must never do: build a URL from a token (R95); remember a refusal of a signed one, which a new key could make wrong.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,8 @@ use crate::{clock::Millis, config::AuthorizationServer, scope::Scopes, secret::H
 
 /// How long the issuer's yes is believed.
 const INTROSPECTED_LIFE: Duration = Duration::from_secs(30);
-const INTROSPECTED_MAX: usize = 10_000;
+/// Tokens of which is known what was said.
+const RECENT_MAX: usize = 10_000;
 
 /// Whose token it is, and what it allows.
 #[derive(Clone, Debug)]
@@ -92,29 +93,44 @@ pub(super) fn check_introspected(
     Ok((bearer(&claims, server)?, until))
 }
 
-/// The issuers' recent yeses, by the hash of the token and whom it was checked for.
-#[derive(Default)]
-pub(super) struct Introspected(Mutex<HashMap<Hash, (Bearer, Millis)>>);
+/// What a token is known by: its hash, and whom it was checked for.
+pub(super) fn key(server: &AuthorizationServer, resource: &str, token: &str) -> Hash {
+    let parts = [server.id.as_bytes(), resource.as_bytes(), token.as_bytes()].map(Hash::of);
+    Hash::of(&parts.map(|part| part.0).concat())
+}
 
-impl Introspected {
-    /// What a token is known by.
-    pub(super) fn key(server: &AuthorizationServer, resource: &str, token: &str) -> Hash {
-        let parts = [server.id.as_bytes(), resource.as_bytes(), token.as_bytes()].map(Hash::of);
-        Hash::of(&parts.map(|part| part.0).concat())
+/// What an issuer has said of tokens lately.
+pub(super) struct Recent<T>(Mutex<HashMap<Hash, (T, Millis)>>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
     }
+}
 
-    pub(super) fn get(&self, key: &Hash, now: Millis) -> Option<Bearer> {
+impl<T: Clone> Recent<T> {
+    /// What still holds.
+    pub(super) fn get(&self, key: &Hash, now: Millis) -> Option<T> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(key).filter(|(_, until)| now < *until).map(|(bearer, _)| bearer.clone())
+        known.get(key).filter(|(_, until)| now < *until).map(|(said, _)| said.clone())
     }
 
-    pub(super) fn keep(&self, key: Hash, bearer: &Bearer, until: Millis, now: Millis) {
+    /// Whether anything was said, though it may not hold any more.
+    pub(super) fn has(&self, key: &Hash) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key)
+    }
+
+    pub(super) fn forget(&self, key: &Hash) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    pub(super) fn keep(&self, key: Hash, said: T, until: Millis, now: Millis) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= INTROSPECTED_MAX {
+        if known.len() >= RECENT_MAX {
             known.retain(|_, (_, until)| now < *until);
         }
-        if known.len() < INTROSPECTED_MAX {
-            known.insert(key, (bearer.clone(), until));
+        if known.len() < RECENT_MAX {
+            known.insert(key, (said, until));
         }
     }
 }

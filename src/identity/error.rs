@@ -1,5 +1,7 @@
 //! Why a sign-in or an access token was refused. Nothing in here holds a word of what a peer sent.
 
+use std::time::Duration;
+
 /// Why identity could not be established. The kinds matter to callers: a page or a status is chosen by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
@@ -9,6 +11,9 @@ pub enum IdentityError {
     /// The authorization server cannot be reached or is not well; trying again may help.
     #[error("the authorization server is unreachable: {0}")]
     Unreachable(&'static str),
+    /// It is asked too much already about tokens that nobody knows; how long to wait.
+    #[error("the authorization server is asked too much")]
+    Busy(Duration),
     /// What the authorization server publishes cannot be worked with: the operator's to mend.
     #[error("the authorization server's metadata is refused: {0}")]
     Metadata(&'static str),

@@ -53,9 +53,10 @@ impl FromRequestParts<Mcp> for Caller {
             return Err(mcp.challenge(Some(Refused::InQuery)));
         }
         let token = bearer(&parts.headers).map_err(|refused| mcp.challenge(refused))?;
-        let found = mcp.app.identity.bearer(&mcp.authority.id, &token, &mcp.resource).await;
+        let found = mcp.app.identity.bearer_from_outside(&mcp.authority.id, &token, &mcp.resource).await;
         let bearer = found.map_err(|error| match error {
             IdentityError::Token(_) => mcp.challenge(Some(Refused::Token)),
+            IdentityError::Busy(wait) => Fault::too_many(wait),
             error => {
                 tracing::warn!(%error, "an access token could not be checked");
                 Fault::unavailable(RETRY)

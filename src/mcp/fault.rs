@@ -124,7 +124,7 @@ impl Fault {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, message).after(wait)
     }
 
-    /// Too many requests of one person.
+    /// Too many requests of one person, or with tokens that nobody knows.
     pub(super) fn too_many(wait: Duration) -> Self {
         let message = "There are too many requests.";
         Self::new(StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, message).after(wait)

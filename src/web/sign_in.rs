@@ -118,7 +118,7 @@ fn again_path(target: &Target, switch: bool) -> String {
 /// What a person is told of an error. Never the authorization server's own words (R34).
 fn trouble(error: IdentityError) -> SignInTrouble {
     match error {
-        IdentityError::Unreachable(_) => SignInTrouble::Unreachable,
+        IdentityError::Unreachable(_) | IdentityError::Busy(_) => SignInTrouble::Unreachable,
         IdentityError::SignIn(SignInRefusal::Denied) => SignInTrouble::SaidNo,
         IdentityError::SignIn(
             SignInRefusal::NotBegunHere | SignInRefusal::TooOld | SignInRefusal::CodeRefused,
@@ -267,6 +267,7 @@ impl Here {
             }
             IdentityError::UnknownServer
             | IdentityError::Unreachable(_)
+            | IdentityError::Busy(_)
             | IdentityError::Metadata(_)
             | IdentityError::PairwiseOnly
             | IdentityError::ClientRefused => {

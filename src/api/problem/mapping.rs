@@ -78,7 +78,7 @@ impl From<IdentityError> for Problem {
                 let detail = "The token is not a valid access token of this MCP server's users.";
                 Self::new(Code::SubjectTokenInvalid, detail)
             }
-            IdentityError::Unreachable(_) => {
+            IdentityError::Unreachable(_) | IdentityError::Busy(_) => {
                 let detail = "The authorization server does not answer now; try again later.";
                 Self::new(Code::AuthorizationServerUnavailable, detail).retry_after(PARTY_RETRY)
             }

@@ -144,6 +144,78 @@ async fn an_issuers_yes_is_believed_for_half_a_minute() {
     assert_eq!(bench.peer.asked("/introspect").len(), 3, "a refusal is not remembered");
 }
 
+async fn opaque() -> Bench {
+    Bench::with(|server| server.access_tokens = AccessTokens::Introspection).await
+}
+
+async fn from_outside(bench: &Bench, token: &str) -> Result<Bearer, IdentityError> {
+    bench.identity.bearer_from_outside("main", &Secret::new(token), RESOURCE).await
+}
+
+/// R94: whoever may present tokens does not make us ask of the same one again and again; who is down has said nothing.
+#[tokio::test]
+async fn r94_a_no_is_believed_for_ten_seconds_where_strangers_come() {
+    let bench = opaque().await;
+    bench.peer.say("/introspect", 503, &json!({}));
+    for _ in 0..2 {
+        assert!(matches!(from_outside(&bench, "opaque").await, Err(IdentityError::Unreachable(_))));
+    }
+    assert_eq!(bench.peer.asked("/introspect").len(), 2, "an outage is not remembered");
+    bench.peer.say("/introspect", 200, &json!({ "active": false }));
+    for _ in 0..5 {
+        let refused = from_outside(&bench, "opaque").await.unwrap_err();
+        assert_eq!(refused, IdentityError::Token(TokenRefusal::Inactive));
+    }
+    assert_eq!(bench.peer.asked("/introspect").len(), 3);
+    // An MCP server's question is answered by the issuer, as ever.
+    assert_eq!(asked(&bench, "opaque").await.unwrap_err(), IdentityError::Token(TokenRefusal::Inactive));
+    assert_eq!(bench.peer.asked("/introspect").len(), 4);
+    bench.peer.say("/introspect", 200, &json!({ "active": true, "sub": "alice", "aud": RESOURCE }));
+    assert!(from_outside(&bench, "opaque").await.is_err());
+    bench.clock.advance(Duration::from_secs(10));
+    assert_eq!(from_outside(&bench, "opaque").await.unwrap().subject.sub, "alice");
+    assert_eq!(bench.peer.asked("/introspect").len(), 5);
+}
+
+/// R94: made-up tokens are so many questions a minute, and do not lock out whose token was good a moment ago.
+#[tokio::test]
+async fn r94_strangers_have_a_pace_that_holds_nobody_else_back() {
+    let bench = opaque().await;
+    bench.peer.say("/introspect", 200, &json!({ "active": true, "sub": "alice", "aud": RESOURCE }));
+    from_outside(&bench, "alices").await.unwrap();
+    bench.clock.advance(Duration::from_mins(2));
+    bench.peer.say("/introspect", 200, &json!({ "active": false }));
+    for at in 0..600 {
+        let refused = from_outside(&bench, &at.to_string()).await.unwrap_err();
+        assert_eq!(refused, IdentityError::Token(TokenRefusal::Inactive), "{at}");
+    }
+    let busy = from_outside(&bench, "one more").await.unwrap_err();
+    assert!(matches!(busy, IdentityError::Busy(wait) if wait <= Duration::from_secs(1)), "{busy}");
+    assert!(
+        matches!(asked(&bench, "one more").await, Err(IdentityError::Token(_))),
+        "an MCP server has none"
+    );
+    assert_eq!(bench.peer.asked("/introspect").len(), 602);
+    bench.peer.say("/introspect", 200, &json!({ "active": true, "sub": "alice", "aud": RESOURCE }));
+    from_outside(&bench, "alices").await.unwrap();
+    from_outside(&bench, "alices").await.unwrap();
+    assert_eq!(bench.peer.asked("/introspect").len(), 603);
+    // One that is not good any more is a stranger's.
+    bench.clock.advance(Duration::from_secs(30));
+    bench.peer.say("/introspect", 200, &json!({ "active": false }));
+    assert!(matches!(from_outside(&bench, "alices").await, Err(IdentityError::Token(_))));
+    for at in 600..1_200 {
+        let _ = from_outside(&bench, &at.to_string()).await;
+    }
+    bench.clock.advance(Duration::from_millis(50));
+    assert!(matches!(from_outside(&bench, "alices").await, Err(IdentityError::Token(_))), "remembered");
+    bench.clock.advance(Duration::from_secs(10));
+    for at in 1_200..1_400 {
+        let _ = from_outside(&bench, &at.to_string()).await;
+    }
+    assert!(matches!(from_outside(&bench, "alices").await, Err(IdentityError::Busy(_))));
+}
+
 /// R2, R33: only `true` is a yes, and only for this resource.
 #[tokio::test]
 async fn r2_an_introspection_that_proves_nothing_is_refused() {

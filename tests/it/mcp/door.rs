@@ -1,5 +1,8 @@
 //! Who may ask and in what form: tokens, origins, media types, headers, bodies.
 
+use std::time::Duration;
+
+use consentry::config::AccessTokens;
 use consentry_elicitation::Capability;
 use consentry_fakes::{Forge, Signature};
 use reqwest::Method;
@@ -17,6 +20,8 @@ on_both_engines! {
     m19_m27_headers_must_repeat_the_body,
     e20_m16_what_is_no_message_or_no_method_has_its_error,
     e43_one_person_has_a_pace,
+    r94_the_issuer_is_not_asked_at_will_about_tokens_that_nobody_knows,
+    a_token_is_good_for_its_hour_in_whichever_steps_it_passes,
     where_it_is_not_enabled_there_is_nothing,
 }
 
@@ -99,7 +104,7 @@ async fn a5_a6_a7_a10_p1_a_token_for_anything_else_is_refused(db: Database) {
         assert!(!got.text.contains(&token), "{what}");
     }
     assert_eq!(claude.asks("tools/list", json!({})).await.status, 200);
-    desk.world.advance(std::time::Duration::from_secs(3_700));
+    desk.world.advance(Duration::from_secs(3_700));
     assert_eq!(claude.asks("tools/list", json!({})).await.status, 401, "it has run out");
     // Nor is a token of this endpoint good for an MCP server.
     let mut question = desk.world.api("files").question("alice", crate::world::FILES);
@@ -304,8 +309,50 @@ async fn e43_one_person_has_a_pace(db: Database) {
     let got = posts(&alices, 60).await;
     assert_eq!((got.refused(), got.header("retry-after")), ((429, -32600), "2"));
     assert_eq!(posts(&bobs, 61).await.status, 400);
-    desk.world.advance(std::time::Duration::from_secs(2));
+    desk.world.advance(Duration::from_secs(2));
     assert_eq!(posts(&alices, 62).await.status, 400);
+}
+
+/// Of opaque tokens: each would be a question to the authorization server, which anybody could make up.
+async fn r94_the_issuer_is_not_asked_at_will_about_tokens_that_nobody_knows(db: Database) {
+    let desk = Desk::start_with(db, |settings| {
+        settings.authorization_servers[0].access_tokens = AccessTokens::Introspection;
+    })
+    .await;
+    let id = &desk.world.id;
+    id.configure_identity(|identity| identity.opaque_access_tokens = true);
+    let asked = || id.log().entries().iter().filter(|one| one.path == "/introspect").count();
+    let mut claude = desk.client("alice", Capability::NONE);
+    assert_eq!(claude.asks("tools/list", json!({})).await.status, 200);
+    for _ in 0..3 {
+        let got = claude.with_token("made-up").asks("tools/list", json!({})).await;
+        assert_eq!(got.status, 401);
+    }
+    assert_eq!(asked(), 2);
+    for at in 0..598 {
+        let got = claude.with_token(&format!("made-up-{at}")).asks("tools/list", json!({})).await;
+        assert_eq!(got.status, 401, "{at}");
+    }
+    let got = claude.with_token("one-too-many").asks("tools/list", json!({})).await;
+    assert_eq!((got.refused(), got.header("retry-after")), ((429, -32600), "1"));
+    assert_eq!(asked(), 600);
+    // Nobody who was known is held back by it.
+    assert_eq!(claude.asks("tools/list", json!({})).await.status, 200);
+    desk.world.advance(Duration::from_secs(1));
+    assert_eq!(desk.client("bob", Capability::NONE).asks("tools/list", json!({})).await.status, 200);
+}
+
+async fn a_token_is_good_for_its_hour_in_whichever_steps_it_passes(db: Database) {
+    let desk = Desk::start(db).await;
+    let mut claude = desk.client("alice", Capability::NONE);
+    for minute in 0..60 {
+        assert_eq!(claude.asks("tools/list", json!({})).await.status, 200, "{minute}");
+        desk.world.advance(Duration::from_mins(1));
+    }
+    desk.world.advance(Duration::from_secs(30));
+    assert_eq!(claude.asks("tools/list", json!({})).await.status, 401, "and for the leeway");
+    claude = claude.with_token(&desk.token("alice"));
+    assert_eq!(claude.asks("tools/list", json!({})).await.status, 200);
 }
 
 async fn where_it_is_not_enabled_there_is_nothing(db: Database) {
