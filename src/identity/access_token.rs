@@ -27,6 +27,8 @@ pub struct Bearer {
     pub subject: Subject,
     /// What was granted (RFC 9068, section 2.2.3); none when the token says nothing.
     pub scopes: Scopes,
+    /// From when on it is refused, by its `exp` and the leeway; none when the issuer tells no end (RFC 7662 need not).
+    pub expires_at: Option<Millis>,
 }
 
 /// Checks the header's type, before any key is asked for. Many servers still send `JWT`; what tells their ID tokens
@@ -53,20 +55,24 @@ pub(super) fn check(
     if !claims.audiences()?.contains(&resource) {
         return Err(TokenRefusal::Audience);
     }
-    claims.check_times(now, server.leeway)?;
+    let expires_at = claims.check_times(now, server.leeway)?;
     // One that went to a client must not speak for its user here.
     if claims.are_of_id_token(typ) {
         return Err(TokenRefusal::Type);
     }
-    bearer(&claims, server)
+    bearer(&claims, server, Some(expires_at))
 }
 
 /// `scope` is one text in both (RFC 9068, section 2.2.3; RFC 7662, section 2.2).
-fn bearer(claims: &Claims, server: &AuthorizationServer) -> Result<Bearer, TokenRefusal> {
+fn bearer(
+    claims: &Claims,
+    server: &AuthorizationServer,
+    expires_at: Option<Millis>,
+) -> Result<Bearer, TokenRefusal> {
     let subject = claims.subject(&server.issuer, &server.subject_claim)?;
     // Some servers write a list, which is no claim of the standard's; such a token allows nothing by scope.
     let scopes = claims.text("scope").ok().flatten().map(Scopes::lenient).unwrap_or_default();
-    Ok(Bearer { subject, scopes })
+    Ok(Bearer { subject, scopes, expires_at: expires_at.map(|at| at.plus(server.leeway)) })
 }
 
 /// Checks an introspection response (RFC 7662, section 2.2). It is the issuer's own, so that `iss` and `exp` may be
@@ -88,9 +94,9 @@ pub(super) fn check_introspected(
         return Err(TokenRefusal::Audience);
     }
     let believed = now.plus(INTROSPECTED_LIFE);
-    let until =
-        if claims.has("exp") { claims.check_times(now, server.leeway)?.min(believed) } else { believed };
-    Ok((bearer(&claims, server)?, until))
+    let expires_at = if claims.has("exp") { Some(claims.check_times(now, server.leeway)?) } else { None };
+    let until = expires_at.map_or(believed, |at| at.min(believed));
+    Ok((bearer(&claims, server, expires_at)?, until))
 }
 
 /// What a token is known by: its hash, and whom it was checked for.

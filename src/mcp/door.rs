@@ -14,7 +14,7 @@ use axum::{
 use serde_json::json;
 
 use super::{Mcp, fault::Fault};
-use crate::{identity::IdentityError, secret::Secret, subject::Subject};
+use crate::{clock::Millis, identity::IdentityError, secret::Secret, subject::Subject};
 
 /// Where RFC 9728, section 3.1, puts the metadata of `/mcp`.
 pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
@@ -27,6 +27,8 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The person who asks, as the token of this very request names them.
 pub(super) struct Caller {
     pub(super) subject: Subject,
+    /// When the token runs out, where that is known.
+    pub(super) until: Option<Millis>,
 }
 
 /// `GET /.well-known/oauth-protected-resource/mcp`: where a client gets a token, and for what (A1, A2).
@@ -66,7 +68,7 @@ impl FromRequestParts<Mcp> for Caller {
             return Err(mcp.challenge(Some(Refused::Scope)));
         }
         mcp.pace.request(&bearer.subject)?;
-        Ok(Self { subject: bearer.subject })
+        Ok(Self { subject: bearer.subject, until: bearer.expires_at })
     }
 }
 

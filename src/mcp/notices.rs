@@ -1,7 +1,8 @@
 //! `GET /mcp`: the stream of a session of the legacy era, on which it is told that a link which `-32042` gave it is done
 //! with (E13). Links that were given within a call are told of on that call's stream and not here (M29).
 //!
-//! The stream is of one session: no other is told, of the same person or of another (E14).
+//! The stream is of one session: no other is told, of the same person or of another (E14). It ends with that session, by whichever
+//! process, and with the token that opened it (P17).
 
 use std::convert::Infallible;
 
@@ -9,6 +10,7 @@ use axum::{body::Bytes, http::HeaderMap, response::Response};
 use consentry_elicitation::{COMPLETE_METHOD, ElicitationComplete, Prefer};
 use futures_util::{future::select_all, stream::unfold};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{
     Mcp,
@@ -47,7 +49,8 @@ pub(super) async fn open(mcp: &Mcp, caller: &Caller, all: &HeaderMap) -> Result<
         mcp: mcp.clone(),
         owner: caller.subject.clone(),
         reference: session.reference(Prefer::Error),
-        until: session.expires_at(),
+        session: session.key,
+        until: caller.until.map_or(session.expires_at(), |until| until.min(session.expires_at())),
         feeds,
         begun: false,
         _seat: seat,
@@ -62,6 +65,7 @@ struct Reader {
     mcp: Mcp,
     owner: Subject,
     reference: String,
+    session: Uuid,
     until: Millis,
     feeds: Vec<Feed>,
     begun: bool,
@@ -86,7 +90,11 @@ impl Reader {
                     Ok(None) => {}
                     Err(error) => return self.failed(&error),
                 },
-                Ok(Told::Nothing) => return Some(heartbeat()),
+                Ok(Told::Nothing) => match self.mcp.app.store.mcp_session_ended(self.session).await {
+                    Ok(false) => return Some(heartbeat()),
+                    Ok(true) => return None,
+                    Err(error) => return self.failed(&error),
+                },
                 Ok(Told::Draining) => return None,
                 Err(error) => return self.failed(&error),
             }

@@ -1,6 +1,7 @@
 //! R2: whose access token an MCP server has passed on.
 
 use super::*;
+use crate::clock::Millis;
 
 const RESOURCE: &str = "https://files.example.com/mcp";
 
@@ -150,6 +151,22 @@ async fn opaque() -> Bench {
 
 async fn from_outside(bench: &Bench, token: &str) -> Result<Bearer, IdentityError> {
     bench.identity.bearer_from_outside("main", &Secret::new(token), RESOURCE).await
+}
+
+#[tokio::test]
+async fn an_end_is_known_where_the_issuer_tells_one() {
+    let bench = Bench::new().await;
+    let token = at_jwt(&bench, &claims(&bench));
+    let ends = Some(Millis::from_seconds(bench.seconds() + 300 + 30));
+    assert_eq!(from_outside(&bench, &token).await.unwrap().expires_at, ends, "with the leeway");
+    let bench = opaque().await;
+    let mut yes = json!({ "active": true, "sub": "alice", "aud": RESOURCE });
+    bench.peer.say("/introspect", 200, &yes);
+    assert_eq!(from_outside(&bench, "endless").await.unwrap().expires_at, None);
+    let ends = Some(Millis::from_seconds(bench.seconds() + 300 + 30));
+    yes["exp"] = json!(bench.seconds() + 300);
+    bench.peer.say("/introspect", 200, &yes);
+    assert_eq!(from_outside(&bench, "opaque").await.unwrap().expires_at, ends);
 }
 
 /// R94: whoever may present tokens does not make us ask of the same one again and again; who is down has said nothing.

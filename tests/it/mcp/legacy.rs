@@ -1,5 +1,7 @@
 //! The legacy era: sessions that belong to a person, questions within a call, `-32042`, and the notification of completion.
 
+use std::time::Duration;
+
 use consentry_elicitation::{
     Capability,
     ElicitAction::{Accept, Cancel, Decline},
@@ -23,6 +25,8 @@ on_both_engines! {
     e30_a_strangers_answer_is_heard_by_nobody,
     e20_common_failures_have_their_errors,
     a_link_that_is_used_before_the_client_answers_ends_the_wait,
+    p17_a_stream_ends_with_the_token_that_opened_it,
+    a_stream_ends_with_its_session,
     m31_a_call_that_waits_for_a_person_gives_signs_of_life,
     e43_a_call_keeps_its_seat_while_it_waits_for_the_link,
 }
@@ -257,7 +261,7 @@ async fn e22_p17_p18_p19_a_session_is_its_persons_and_proves_nothing(db: Databas
     assert_eq!(without.says("ping", nothing()).await.refused(), (400, -32600));
     codex.says("ping", nothing()).await.json();
     // It ends by itself.
-    desk.world.advance(std::time::Duration::from_secs(12 * 3_600));
+    desk.world.advance(Duration::from_secs(12 * 3_600));
     let mut later = codex.with_token(&desk.token("alice"));
     assert_eq!(later.says("ping", nothing()).await.status, 404);
 }
@@ -270,6 +274,28 @@ async fn a_session_that_was_ended_is_unknown(db: Database) {
     assert_eq!(codex.says("ping", nothing()).await.status, 404);
     assert_eq!(codex.request(Method::DELETE).send().await.unwrap().status(), 404);
     assert_eq!(other.says("ping", nothing()).await.status, 200);
+}
+
+async fn p17_a_stream_ends_with_the_token_that_opened_it(db: Database) {
+    let desk = Desk::start(db).await;
+    let codex = desk.session("alice", Capability::BOTH).await;
+    let stream = codex.listens().await;
+    // An hour, and half a minute of leeway.
+    let steps = stream.ends_after(&desk, Duration::from_secs(605)).await;
+    assert!(steps.is_some_and(|steps| steps >= 6), "{steps:?}");
+    let codex = codex.with_token(&desk.token("alice"));
+    assert_eq!(codex.listens().await.silent().await, None, "the session goes on");
+}
+
+/// At every process; this one is told of it no sooner than another.
+async fn a_stream_ends_with_its_session(db: Database) {
+    let desk = Desk::start(db).await;
+    let codex = desk.session("alice", Capability::BOTH).await;
+    let other = desk.session("alice", Capability::BOTH).await;
+    let (stream, mut others) = (codex.listens().await, other.listens().await);
+    assert_eq!(codex.request(Method::DELETE).send().await.unwrap().status(), 204);
+    assert!(stream.ends_after(&desk, Duration::from_secs(15)).await.is_some(), "long before the token does");
+    assert_eq!(others.silent().await, None);
 }
 
 async fn e30_a_strangers_answer_is_heard_by_nobody(db: Database) {
@@ -350,7 +376,7 @@ async fn m31_a_call_that_waits_for_a_person_gives_signs_of_life(db: Database) {
     let mut talk = codex.begins_call("connect", nothing()).await;
     let (id, _) = talk.question().await;
     for _ in 0..20 {
-        desk.world.advance(std::time::Duration::from_secs(60));
+        desk.world.advance(Duration::from_secs(60));
         assert_eq!(talk.block().await, ": still here");
     }
     talk.answers(&id, Decline, None).await;

@@ -194,6 +194,18 @@ impl Notices {
         }
     }
 
+    /// Reads on while time passes in such steps: how many it takes until the stream ends, of 20 at most.
+    pub(super) async fn ends_after(mut self, desk: &Desk, step: std::time::Duration) -> Option<u32> {
+        for steps in 0..=20 {
+            let read = async { while self.answer.chunk().await.unwrap().is_some() {} };
+            if tokio::time::timeout(super::desk::SETTLED, read).await.is_ok() {
+                return Some(steps);
+            }
+            desk.world.advance(step);
+        }
+        None
+    }
+
     /// A message that comes while nothing more happens; there should be none.
     pub(super) async fn silent(&mut self) -> Option<Value> {
         tokio::time::timeout(super::desk::SETTLED, self.message()).await.ok()
