@@ -421,11 +421,20 @@ pub struct McpEndpoint {
     pub authorization_server: String,
     /// What a token must be allowed.
     pub scope: Option<String>,
+    /// Whose MCP servers it is for; those of the only owner, where none is named.
+    pub owner: Option<String>,
     /// How a client of the legacy era is given a link.
     pub legacy_links: Prefer,
 }
 
 impl McpEndpoint {
+    /// Whether it lists, makes and ends the connections of this MCP server: one of its owner's, whose users its authorization
+    /// server names in the browser too.
+    pub fn offers(&self, server: &McpServer) -> bool {
+        let is_of_owner = self.owner.is_none() || self.owner == server.owner;
+        is_of_owner && server.signs_in_at(&self.authorization_server)
+    }
+
     /// Where it is, below the public URL; together they are its resource identifier.
     pub const PATH: &'static str = "/mcp";
 }

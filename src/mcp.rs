@@ -29,7 +29,6 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodRouter, get},
 };
-use consentry_elicitation::Prefer;
 
 use self::{
     door::Caller,
@@ -39,7 +38,7 @@ use self::{
 };
 use crate::{
     app::App,
-    config::{AuthorizationServer, McpEndpoint},
+    config::{AuthorizationServer, McpEndpoint, McpServer},
 };
 
 /// What a request can reach. Cloning shares it.
@@ -52,8 +51,7 @@ struct Inner {
     authority: AuthorizationServer,
     /// What they must be made for (RFC 8707).
     resource: String,
-    scope: Option<String>,
-    legacy_links: Prefer,
+    settings: McpEndpoint,
     pace: Pace,
     seats: Seats,
 }
@@ -84,8 +82,7 @@ impl Mcp {
         Some(Self(Arc::new(Inner {
             authority,
             resource: app.settings.public_url.join(McpEndpoint::PATH),
-            scope: settings.scope.clone(),
-            legacy_links: settings.legacy_links,
+            settings: settings.clone(),
             pace: Pace::new(app),
             seats: Seats::default(),
             app: app.clone(),
@@ -122,6 +119,11 @@ async fn refuse() -> Fault {
 }
 
 impl Mcp {
+    /// The MCP servers whose connections are managed here.
+    fn servers(&self) -> impl Iterator<Item = &McpServer> {
+        self.app.settings.mcp_servers.iter().filter(|server| self.settings.offers(server))
+    }
+
     async fn take(&self, caller: Caller, request: Request) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
         let headers = parts.headers;

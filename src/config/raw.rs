@@ -158,6 +158,7 @@ pub(super) struct Operator {
 pub(super) struct Mcp {
     pub(super) enabled: bool,
     pub(super) authorization_server: Option<String>,
+    pub(super) owner: Option<String>,
     pub(super) scope: Option<String>,
     pub(super) legacy_links: Prefer,
 }

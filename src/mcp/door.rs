@@ -39,7 +39,7 @@ pub(super) async fn metadata(State(mcp): State<Mcp>) -> Response {
         "authorization_servers": [mcp.authority.issuer],
         "bearer_methods_supported": ["header"],
     });
-    if let Some(scope) = &mcp.scope {
+    if let Some(scope) = &mcp.settings.scope {
         document["scopes_supported"] = json!([scope]);
     }
     Json(document).into_response()
@@ -64,7 +64,7 @@ impl FromRequestParts<Mcp> for Caller {
                 Fault::unavailable(RETRY)
             }
         })?;
-        if mcp.scope.as_ref().is_some_and(|scope| !bearer.scopes.has(scope)) {
+        if mcp.settings.scope.as_ref().is_some_and(|scope| !bearer.scopes.has(scope)) {
             return Err(mcp.challenge(Some(Refused::Scope)));
         }
         mcp.pace.request(&bearer.subject)?;
@@ -133,7 +133,7 @@ impl Mcp {
         };
         let metadata = self.app.settings.public_url.join(METADATA_PATH);
         let mut challenge = format!("Bearer resource_metadata=\"{metadata}\"");
-        if let Some(scope) = &self.scope {
+        if let Some(scope) = &self.settings.scope {
             challenge.push_str(&format!(", scope=\"{scope}\""));
         }
         if let Some(error) = error {

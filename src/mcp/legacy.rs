@@ -102,7 +102,7 @@ async fn answered(mcp: &Mcp, caller: Caller, session: Session, request: Request)
                 client,
                 name: session.client_name.clone(),
                 reference: session.reference(Prefer::Request),
-                links: mcp.legacy_links,
+                links: mcp.settings.legacy_links,
             };
             let call = ToolCall { mcp: mcp.clone(), owner: caller.subject, asker, tool, arguments };
             return begin(call, session, &id).await;

@@ -87,7 +87,7 @@ impl Mcp {
             name: name_of_request(params),
             // Each call has an elicitation of its own, for nothing says that two calls are of one client (E30).
             reference: format!("{ENDPOINT_REF} {}", self.app.random.uuid().as_simple()),
-            links: self.legacy_links,
+            links: self.settings.legacy_links,
         };
         let (tool, arguments) = called(params)?;
         Ok(ToolCall { mcp: self.clone(), owner: caller.subject.clone(), asker, tool, arguments })

@@ -41,8 +41,7 @@ pub(super) async fn open(mcp: &Mcp, caller: &Caller, all: &HeaderMap) -> Result<
     let session = legacy::session(mcp, caller, all, version).await?;
     let seat = mcp.seats.take(&caller.subject)?;
     let mut feeds = Vec::new();
-    let authority = &mcp.authority.id;
-    for server in mcp.app.settings.mcp_servers.iter().filter(|it| it.signs_in_at(authority)) {
+    for server in mcp.servers() {
         feeds.push(Feed::open(&mcp.app, &server.id, None).await?);
     }
     let reader = Reader {

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 pub(super) use self::schema::definitions;
 use super::{Mcp, client::Asker, fault::Fault, state::Known};
 use crate::{
-    config::McpServer,
     elicitation::{Elicitation, ElicitationId, ServerId},
     store::Held,
     subject::Subject,
@@ -124,17 +123,12 @@ impl ToolCall {
         }
     }
 
-    /// Everything that this person has connected.
+    /// Everything that this person has connected for the MCP servers that are offered here.
     async fn held(&self) -> Result<Vec<Held>, Fault> {
         let mut held = self.mcp.app.store.connections_of(&self.owner, HELD_MAX).await?;
-        held.retain(|one| !one.connection.is_taken_out());
+        let is_offered = |id: &ServerId| self.mcp.servers().any(|server| server.id == *id);
+        held.retain(|one| !one.connection.is_taken_out() && is_offered(&one.connection.server));
         Ok(held)
-    }
-
-    /// The MCP servers whose users this endpoint's authorization server names.
-    fn servers(&self) -> impl Iterator<Item = &McpServer> {
-        let authority = &self.mcp.authority.id;
-        self.mcp.app.settings.mcp_servers.iter().filter(move |server| server.signs_in_at(authority))
     }
 
     /// The elicitation of this id, if it is this person's. Nobody else's comes into the state that names it; the

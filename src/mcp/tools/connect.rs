@@ -93,7 +93,7 @@ impl ToolCall {
     fn places(&self, arguments: &Arguments) -> Vec<Place> {
         let app = &self.mcp.app;
         let is_meant = |said: &Option<String>, id: &str| said.as_ref().is_none_or(|said| said == id);
-        let servers = self.servers().filter(|server| is_meant(&arguments.server, server.id.as_str()));
+        let servers = self.mcp.servers().filter(|server| is_meant(&arguments.server, server.id.as_str()));
         servers
             .flat_map(|server| {
                 let providers =

@@ -29,8 +29,12 @@ pub(super) struct Desk {
 
 /// The endpoint as a setting.
 pub(super) fn enabled(settings: &mut Settings) {
-    settings.mcp =
-        Some(McpEndpoint { authorization_server: ID.to_owned(), scope: None, legacy_links: Prefer::Request });
+    settings.mcp = Some(McpEndpoint {
+        authorization_server: ID.to_owned(),
+        scope: None,
+        owner: None,
+        legacy_links: Prefer::Request,
+    });
 }
 
 impl Desk {

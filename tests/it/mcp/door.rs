@@ -20,7 +20,7 @@ on_both_engines! {
     m19_m27_headers_must_repeat_the_body,
     e20_m16_what_is_no_message_or_no_method_has_its_error,
     e43_one_person_has_a_pace,
-    r94_the_issuer_is_not_asked_at_will_about_tokens_that_nobody_knows,
+    the_issuer_is_not_asked_at_will_about_tokens_that_nobody_knows,
     a_token_is_good_for_its_hour_in_whichever_steps_it_passes,
     where_it_is_not_enabled_there_is_nothing,
 }
@@ -314,7 +314,7 @@ async fn e43_one_person_has_a_pace(db: Database) {
 }
 
 /// Of opaque tokens: each would be a question to the authorization server, which anybody could make up.
-async fn r94_the_issuer_is_not_asked_at_will_about_tokens_that_nobody_knows(db: Database) {
+async fn the_issuer_is_not_asked_at_will_about_tokens_that_nobody_knows(db: Database) {
     let desk = Desk::start_with(db, |settings| {
         settings.authorization_servers[0].access_tokens = AccessTokens::Introspection;
     })

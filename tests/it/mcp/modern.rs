@@ -15,6 +15,7 @@ use crate::{
 };
 
 on_both_engines! {
+    nothing_is_shown_or_made_for_an_mcp_server_that_is_not_offered,
     m23_a_client_learns_what_there_is,
     m1_m5_m7_m8_m24_e34_e38_a_form_then_a_link_then_the_result,
     e21_no_and_closed_end_the_question,
@@ -393,4 +394,32 @@ async fn e43_questions_have_a_pace(db: Database) {
     only_request(&bobs.calls("connect", &files(), &nothing()).await);
     desk.world.advance(std::time::Duration::from_secs(30));
     only_request(&claude.calls("connect", &files(), &nothing()).await);
+}
+
+/// Another owner's, and one whose users are known by codes: what is connected there is on the pages, and not here.
+async fn nothing_is_shown_or_made_for_an_mcp_server_that_is_not_offered(db: Database) {
+    let desk = Desk::start_with(db, |settings| {
+        settings.mcp_servers[0].owner = Some("files-team".to_owned());
+        settings.mcp_servers[1].owner = Some("notes-team".to_owned());
+        settings.mcp.iter_mut().for_each(|mcp| mcp.owner = Some("files-team".to_owned()));
+    })
+    .await;
+    let mut alice = desk.world.browser();
+    for server in ["files", "notes"] {
+        let link = desk.world.api(server).asks("alice", FILES).await;
+        desk.connects(&mut alice, "alice", &link.url, "octocat").await;
+    }
+    let mut claude = desk.client("alice", Capability::NONE);
+    let listed = claude.calls("list_connections", &json!({}), &json!({})).await;
+    let listed = data(&listed)["connections"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["server"]["id"], "files");
+    let refused = claude.calls("connect", &json!({ "server": "notes", "provider": FILES }), &json!({})).await;
+    assert!(said(&refused).contains("cannot be connected here") && !said(&refused).contains("\"notes\""));
+    let page = desk.world.api("notes").get("/v1/connections?sub=alice").await.expect(200);
+    let hidden = page["connections"][0]["id"].clone();
+    assert!(hidden.is_string(), "{page}");
+    let kept =
+        claude.calls("disconnect", &json!({ "connection": hidden, "confirm": true }), &json!({})).await;
+    assert!(said(&kept).contains("no such connection"), "{kept}");
 }
