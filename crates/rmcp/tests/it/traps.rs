@@ -168,6 +168,34 @@ async fn trap_7_p17_p19_a_session_is_its_openers() {
     assert_eq!(without.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
 }
 
+/// rmcp keeps as many sessions as anybody opens, each for hours: one user has 32, and further ones end their oldest.
+#[tokio::test]
+async fn trap_7_one_user_has_so_many_sessions() {
+    let (_played, door) = Played::door(|_| ready()).await;
+    let (alices, bobs) = (door.token("alice"), door.token("bob"));
+    let bob = Client::legacy(&door.url, &bobs, url()).await;
+    let mut sessions = Vec::new();
+    for _ in 0..32 {
+        sessions.push(Client::legacy(&door.url, &alices, url()).await);
+    }
+    assert_eq!(sessions[0].call(ACCEPT).await.text(), "connected");
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+    let is_there = async |client: &Client| client.post(&list).send().await.unwrap().status();
+    for ended in 0..2 {
+        sessions.push(Client::legacy(&door.url, &alices, url()).await);
+        assert_eq!(is_there(&sessions[ended]).await, StatusCode::NOT_FOUND);
+        assert_eq!(is_there(&sessions[ended + 1]).await, StatusCode::OK);
+    }
+    sessions[0].is_hung_up().await;
+    assert_eq!(sessions[33].call(ACCEPT).await.text(), "connected");
+    // Nobody else's end, and one that its client ends makes room.
+    assert_eq!(bob.call(ACCEPT).await.text(), "connected");
+    let ends = http().delete(&door.url).bearer_auth(&alices).header("mcp-session-id", sessions[5].session());
+    assert!(ends.send().await.unwrap().status().is_success());
+    sessions.push(Client::legacy(&door.url, &alices, url()).await);
+    assert_eq!(is_there(&sessions[2]).await, StatusCode::OK);
+}
+
 /// rmcp ends a session after five quiet minutes; who connects after half an hour is to be heard of.
 #[tokio::test]
 async fn trap_8_a_session_outlives_its_elicitations() {
