@@ -23,6 +23,7 @@ use crate::{
 const HOLD_S: u8 = 25;
 /// How often a client that asked for progress hears that the call is still waiting.
 const PROGRESS: Duration = Duration::from_secs(20);
+const DECLINED: &str = "The user declined. The account is not connected; do not try again by yourself.";
 
 impl Consentry {
     /// Sends `elicitation/create` within the call; returns when the user has connected.
@@ -67,7 +68,7 @@ impl Consentry {
         match self.0.api.respond(id, action).await {
             Ok(answered) => answered
                 .reply
-                .map_or_else(|| Instead::words(NOT_CONNECTED), |reply| Instead::reply(reply.body)),
+                .map_or_else(|| Instead::words(words_after(action)), |reply| Instead::reply(reply.body)),
             Err(error) => Instead::failed(&error),
         }
     }
@@ -95,11 +96,16 @@ impl Consentry {
         }
         self.0.news.forget(id);
         Err(Instead::words(match elicitation.state {
-            State::Declined => "The user declined. Do not try again by yourself.",
+            State::Declined => DECLINED,
             State::Expired => "Nobody finished in time. Call the tool again for a new link.",
             _ => NOT_CONNECTED,
         }))
     }
+}
+
+/// What a client's own answer leads to, where Consentry has no reply for it.
+fn words_after(action: Action) -> &'static str {
+    if action == Action::Decline { DECLINED } else { NOT_CONNECTED }
 }
 
 async fn send(call: &Call, params: &ElicitRequestParams) -> Result<RequestHandle<RoleServer>, Instead> {

@@ -121,7 +121,7 @@ async fn e7_e21_m9_each_sdk_hears_in_words_why_there_is_nothing() {
         World::start(Options { patience: Duration::from_secs(1), ..Options::default() }).await.unwrap();
     for (script, more) in clients() {
         for (what, words) in [
-            (json!({ "action": "decline" }), if is_modern(&more) { "declined" } else { "not connected" }),
+            (json!({ "action": "decline" }), "declined"),
             (json!({ "action": "cancel" }), "not"),
             (json!({ "action": "error" }), link),
             (json!({ "elicitation": null }), link),

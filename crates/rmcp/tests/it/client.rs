@@ -154,7 +154,7 @@ impl Client {
         let mut request = self.with_headers(http().post(&self.url)).json(body);
         if self.is_modern() {
             request = request.header("mcp-method", body["method"].as_str().unwrap_or_default());
-            if let Some(name) = body["params"]["name"].as_str() {
+            if let Some(name) = body["params"]["name"].as_str().or(body["params"]["uri"].as_str()) {
                 request = request.header("mcp-name", name);
             }
         }
@@ -165,15 +165,18 @@ impl Client {
         self.version >= "2026-07-28"
     }
 
-    fn model(&self) -> Model {
+    fn model(&self, method: &str) -> Model {
         let version: ProtocolVersion = self.version.parse().unwrap();
         let declared = Some(&self.declares).filter(|declared| !declared.is_null());
         let capability = Capability::declared(declared).unwrap();
-        Model::new(&consentry_elicitation::Client::new(version, capability, "tools/call"))
+        Model::new(&consentry_elicitation::Client::new(version, capability, method))
     }
 
     pub(crate) fn request(&self, tool: &str, arguments: &Value) -> Value {
-        let mut params = json!({ "name": tool, "arguments": arguments });
+        self.request_of("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    pub(crate) fn request_of(&self, method: &str, mut params: Value) -> Value {
         if self.is_modern() {
             let mut capabilities = json!({});
             if !self.declares.is_null() {
@@ -186,7 +189,7 @@ impl Client {
             });
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
     }
 
     /// Calls `list_files` until there is a result.
@@ -196,19 +199,24 @@ impl Client {
 
     /// Calls a tool; retries as the modern era has it.
     pub(crate) async fn call_tool(&self, tool: &str, arguments: Value, answers: Answers) -> Called {
-        let mut model = self.model();
-        let mut request = self.request(tool, &arguments);
+        self.asks("tools/call", json!({ "name": tool, "arguments": arguments }), answers).await
+    }
+
+    /// Asks for anything that may need an account.
+    pub(crate) async fn asks(&self, method: &str, params: Value, answers: Answers) -> Called {
+        let mut model = self.model(method);
+        let mut request = self.request_of(method, params.clone());
         let mut rounds = Vec::new();
         for legs in 1..=10 {
             let (message, status) = self.leg(&request, answers, &mut model).await;
             if message["result"]["resultType"] != "input_required" {
-                self.judge_end(&mut model, &message, status);
+                self.judge_end(&mut model, method, &message, status);
                 return Called { message, status, legs, rounds };
             }
             let round = message["result"].clone();
             let broken = model.receive_value(&json!({ "kind": "input_required", "body": round }));
             assert_eq!(broken, [], "{round}");
-            request = self.retry(tool, &arguments, &round, answers);
+            request = self.retry_of(method, params.clone(), &round, answers);
             rounds.push(round);
         }
         panic!("the rounds do not end");
@@ -216,7 +224,11 @@ impl Client {
 
     /// The next request of a call that was answered by a round.
     pub(crate) fn retry(&self, tool: &str, arguments: &Value, round: &Value, answers: Answers) -> Value {
-        let mut request = self.request(tool, arguments);
+        self.retry_of("tools/call", json!({ "name": tool, "arguments": arguments }), round, answers)
+    }
+
+    pub(crate) fn retry_of(&self, method: &str, params: Value, round: &Value, answers: Answers) -> Value {
+        let mut request = self.request_of(method, params);
         let mut responses = json!({});
         for (key, asked) in round["inputRequests"].as_object().unwrap() {
             self.asked.send_modify(|all| all.push(asked["params"].clone()));
@@ -267,19 +279,30 @@ impl Client {
         panic!("the stream ended without an answer");
     }
 
-    fn judge_end(&self, model: &mut Model, message: &Value, status: u16) {
+    fn judge_end(&self, model: &mut Model, method: &str, message: &Value, status: u16) {
         let mut reply = if let Some(error) = message.get("error") {
             json!({ "kind": "jsonrpc_error", "body": error })
-        } else {
+        } else if method == "tools/call" {
             json!({ "kind": "tool_result", "body": message["result"] })
+        } else {
+            // What a prompt or a resource says is no reply of Consentry's.
+            Value::Null
         };
         if status != 200 {
             reply["http_status"] = json!(status);
         }
-        assert_eq!(model.receive_value(&reply), [], "{message}");
+        if !reply.is_null() {
+            assert_eq!(model.receive_value(&reply), [], "{message}");
+        }
         // From here on the server may complete what it asked, and ask no more.
         model.finish();
         assert_eq!(*self.standalone.lock().unwrap(), [] as [Value; 0], "requests belong to calls");
+    }
+
+    /// Waits until its standalone stream has ended.
+    pub(crate) async fn is_hung_up(&mut self) {
+        let listener = self.listener.take().unwrap();
+        tokio::time::timeout(std::time::Duration::from_secs(20), listener).await.expect("it ends").unwrap();
     }
 
     /// Waits until it was asked so often, and gives the last link.

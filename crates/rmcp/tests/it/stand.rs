@@ -21,8 +21,13 @@ use consentry::{
 use consentry_fakes::{AuthorizationServer, Client, Listen, Provider};
 use consentry_rmcp::{Builder, Call, Consentry, Endpoint, Need, bearer::Bearer, client, grant};
 use rmcp::{
-    ErrorData, ServerHandler,
-    model::{CallToolResponse, CallToolResult, ContentBlock, ServerCapabilities, ServerConfig},
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse,
+        GetPromptResult, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+        ResourceContents, Role, ServerCapabilities, ServerConfig,
+    },
+    service::RequestContext,
     tool, tool_handler, tool_router,
 };
 use tempfile::TempDir;
@@ -77,15 +82,41 @@ impl Tools {
 }
 
 fn says(account: &client::Grant) -> CallToolResponse {
+    CallToolResult::success(vec![ContentBlock::text(label(account))]).into()
+}
+
+fn label(account: &client::Grant) -> String {
     assert!(account.bearer().is_some_and(|token| !token.is_empty()));
     let label = account.connection.account.as_ref().and_then(|account| account.label.clone());
-    CallToolResult::success(vec![ContentBlock::text(label.unwrap_or("connected".to_owned()))]).into()
+    label.unwrap_or("connected".to_owned())
 }
 
 #[tool_handler]
 impl ServerHandler for Tools {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let can = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
+        ServerConfig::new(can.build())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let call = Call::of_prompt(&request, context);
+        let account = grant!(self.0.grant(call, "example-files").await);
+        let message = PromptMessage::new_text(Role::User, label(&account));
+        Ok(GetPromptResult::new(vec![message]).into())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let call = Call::of_resource(&request, context);
+        let account = grant!(self.0.grant(call, "example-files").await);
+        Ok(ReadResourceResult::new(vec![ResourceContents::text(label(&account), request.uri)]).into())
     }
 }
 

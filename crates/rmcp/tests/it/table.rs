@@ -239,3 +239,106 @@ async fn m3_m5_a_state_is_bound_to_call_arguments_and_user() {
     assert_eq!(answered["result"]["isError"], true, "{answered}");
     stand.ends().await;
 }
+
+/// What may need an account beside tools: the method, its parameters, and where its result says whose it is.
+fn others() -> [(&'static str, Value, &'static str); 2] {
+    [
+        (
+            "prompts/get",
+            json!({ "name": "tidy up", "arguments": { "folder": "a" } }),
+            "/result/messages/0/content/text",
+        ),
+        ("resources/read", json!({ "uri": "files://all" }), "/result/contents/0/text"),
+    ]
+}
+
+/// M1: `prompts/get` and `resources/read` are asked for the same, in each era.
+#[tokio::test(flavor = "multi_thread")]
+async fn m1_a_prompt_and_a_resource_ask_as_a_tool_does() {
+    for modern in [false, true] {
+        let mut stand = Stand::new().await;
+        let mcp = stand.mcp().await;
+        for ((method, params, at), person) in others().into_iter().zip(["alice", "bob"]) {
+            let token = stand.token(person);
+            let client = if modern {
+                Client::modern(&mcp, &token, url()).await
+            } else {
+                Client::legacy(&mcp, &token, url()).await
+            };
+            let browsing = async { stand.connects(&client.is_asked(1).await, person, "octocat").await };
+            let (called, ()) = tokio::join!(client.asks(method, params.clone(), ACCEPT), browsing);
+            assert_eq!(
+                called.message.pointer(at),
+                Some(&json!("octocat")),
+                "{method} {modern}: {}",
+                called.message
+            );
+            assert_eq!(
+                (called.legs, client.asked.borrow().len()),
+                (if modern { 2 } else { 1 }, 1),
+                "{method}"
+            );
+            if !modern {
+                let id = client.asked.borrow()[0]["elicitationId"].clone();
+                assert_eq!(client.told_by_now().await, [json!({ "elicitationId": id })], "{method}");
+            }
+            let again = client.asks(method, params, ACCEPT).await;
+            assert_eq!(
+                (again.message.pointer(at), client.asked.borrow().len()),
+                (Some(&json!("octocat")), 1)
+            );
+        }
+        stand.ends().await;
+    }
+}
+
+/// What cannot be said in a tool's result is said in an error's message; and a state is of one method and target.
+#[tokio::test(flavor = "multi_thread")]
+async fn m3_m5_a_prompt_and_a_resource_end_in_an_error_with_the_words() {
+    let mut stand = Stand::new().await;
+    let mcp = stand.mcp().await;
+    let token = stand.token("alice");
+    for (method, params, _) in others() {
+        // What an error may be called where there is no tool's result.
+        for (modern, code) in [(false, -32603), (true, -32021)] {
+            let with = async |declares: Value| {
+                if modern {
+                    Client::modern(&mcp, &token, declares).await
+                } else {
+                    Client::legacy(&mcp, &token, declares).await
+                }
+            };
+            let called = with(json!({})).await.asks(method, params.clone(), ACCEPT).await;
+            let told = called.message["error"]["message"].as_str().unwrap_or_default();
+            assert!(called.code() == code && told.contains(&stand.public_url), "{}", called.message);
+            let called = with(url()).await.asks(method, params.clone(), Answers::With("decline")).await;
+            let told = called.message["error"]["message"].as_str().unwrap_or_default();
+            assert!(called.code() == code && told.contains("declined"), "{}", called.message);
+        }
+    }
+    let client = Client::modern(&mcp, &token, url()).await;
+    let leg = async |request: &Value| {
+        let described = consentry_elicitation::Client::new(
+            "2026-07-28".parse().unwrap(),
+            consentry_elicitation::Capability::URL,
+            "prompts/get",
+        );
+        client.leg(request, ACCEPT, &mut consentry_elicitation::Model::new(&described)).await.0
+    };
+    let [(prompt, given, _), (resource, read, _)] = others();
+    let first = leg(&client.request_of(prompt, given.clone())).await;
+    let round = &first["result"];
+    let no = Answers::With("decline");
+    let mut other = given.clone();
+    other["arguments"]["folder"] = json!("b");
+    for (what, request) in [
+        ("other arguments", client.retry_of(prompt, other, round, no)),
+        ("a resource", client.retry_of(resource, read, round, no)),
+        ("a tool", client.retry("list_files", &given["arguments"], round, no)),
+    ] {
+        assert_eq!(leg(&request).await["error"]["code"], -32602, "{what}");
+    }
+    let answered = leg(&client.retry_of(prompt, given, round, no)).await;
+    assert!(answered["error"]["message"].as_str().unwrap().contains("declined"), "{answered}");
+    stand.ends().await;
+}
