@@ -123,6 +123,9 @@ keys = [{{ id = "demo", file = '{directory}/consentry.key' }}]
 [operator]
 name = "Consentry demo"
 
+[mcp]
+enabled = true
+
 [[authorization_servers]]
 id = "{AUTHORITY}"
 name = "Example ID"

@@ -63,9 +63,14 @@ impl ClientHandler for Person {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        self.asked.lock().unwrap().push(serde_json::to_value(request).unwrap());
+        let request = serde_json::to_value(request).unwrap();
+        let filled_in = filled_in(&request);
+        self.asked.lock().unwrap().push(request);
         match self.answers {
-            Answers::With("accept") => Ok(ElicitResult::new(ElicitationAction::Accept)),
+            Answers::With("accept") => {
+                let accepted = ElicitResult::new(ElicitationAction::Accept);
+                Ok(filled_in.into_iter().fold(accepted, ElicitResult::with_content))
+            }
             Answers::With("decline") => Ok(ElicitResult::new(ElicitationAction::Decline)),
             Answers::With(_) => Ok(ElicitResult::new(ElicitationAction::Cancel)),
             Answers::WithAnError => Err(ErrorData::internal_error("no", None)),
@@ -77,6 +82,16 @@ impl ClientHandler for Person {
         assert_eq!(news.method, COMPLETE_METHOD);
         self.told.send_modify(|told| told.push(news.params.unwrap_or_default()));
     }
+}
+
+/// A form with the first choice of each list, and with yes.
+fn filled_in(request: &Value) -> Option<Value> {
+    let fields = request["requestedSchema"]["properties"].as_object()?;
+    let value = |field: &Value| match field["oneOf"][0].get("const") {
+        Some(first) => first.clone(),
+        None => json!(true),
+    };
+    Some(fields.iter().map(|(name, field)| (name.clone(), value(field))).collect())
 }
 
 pub(crate) type Client = RunningService<RoleClient, Person>;

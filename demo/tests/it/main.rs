@@ -8,6 +8,7 @@ mod door;
 mod examples;
 // Shared with the tests of the whole.
 mod inspector;
+mod own;
 mod peers;
 mod played;
 #[path = "../../../tests/it/peers/program.rs"]
