@@ -72,9 +72,9 @@ impl Outside {
 mod tests {
     use super::*;
 
-    /// R94: so many at once; the next waits a little, and is told to come again.
+    /// So many at once; the next waits a little, and is told to come again.
     #[tokio::test]
-    async fn r94_only_so_much_is_asked_at_the_same_time() {
+    async fn only_so_much_is_asked_at_the_same_time() {
         let clock = Clock::manual();
         let outside = Outside::new(clock.clone());
         let mut turns = Vec::new();

@@ -169,9 +169,9 @@ async fn an_end_is_known_where_the_issuer_tells_one() {
     assert_eq!(from_outside(&bench, "opaque").await.unwrap().expires_at, ends);
 }
 
-/// R94: whoever may present tokens does not make us ask of the same one again and again; who is down has said nothing.
+/// Whoever may present tokens does not make us ask of the same one again and again; who is down has said nothing.
 #[tokio::test]
-async fn r94_a_no_is_believed_for_ten_seconds_where_strangers_come() {
+async fn a_no_is_believed_for_ten_seconds_where_strangers_come() {
     let bench = opaque().await;
     bench.peer.say("/introspect", 503, &json!({}));
     for _ in 0..2 {
@@ -194,9 +194,9 @@ async fn r94_a_no_is_believed_for_ten_seconds_where_strangers_come() {
     assert_eq!(bench.peer.asked("/introspect").len(), 5);
 }
 
-/// R94: made-up tokens are so many questions a minute, and do not lock out whose token was good a moment ago.
+/// Made-up tokens are so many questions a minute, and do not lock out whose token was good a moment ago.
 #[tokio::test]
-async fn r94_strangers_have_a_pace_that_holds_nobody_else_back() {
+async fn strangers_have_a_pace_that_holds_nobody_else_back() {
     let bench = opaque().await;
     bench.peer.say("/introspect", 200, &json!({ "active": true, "sub": "alice", "aud": RESOURCE }));
     from_outside(&bench, "alices").await.unwrap();
