@@ -25,6 +25,7 @@ mod retry;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod view;
 
 use std::{any::Any, ops::Deref, sync::Arc};

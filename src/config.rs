@@ -4,6 +4,7 @@
 //! and `check` refuses what cannot work, naming the key and never the value. Nothing else in the program reads the
 //! environment or a settings file.
 
+mod blueprint;
 mod check;
 mod document;
 mod entry;
@@ -14,6 +15,7 @@ mod load;
 mod misspelt;
 mod network;
 mod notes;
+mod pattern;
 mod provider;
 mod raw;
 mod schema;
@@ -23,6 +25,7 @@ mod secret_source;
 mod tests;
 mod units;
 mod usage;
+pub mod variables;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -30,6 +33,7 @@ use consentry_elicitation::Prefer;
 use url::Url;
 
 pub use self::{
+    blueprint::{Blueprint, NotGiven},
     document::document,
     entry::entry_problems,
     environment::Environment,
@@ -38,6 +42,7 @@ pub use self::{
     load::{DEFAULTS, load, load_catalogue, provider_table},
     network::NotANetwork,
     notes::notes,
+    pattern::Pattern,
     provider::{
         Answer, AssertionAudience, CallbackSignature, Capture, CaptureFrom, Choice, ClientKey, ErrorClass,
         Expected, OwnRevocation, Precondition, PreconditionKind, Probe, ProbeOf, Provider, Reads,
@@ -45,7 +50,7 @@ pub use self::{
         SecondScope, Sending, SignatureStyle, Slot, StepMethod, StepText, TokenBody, TokenStep,
     },
     schema::{entry_keys, entry_schema},
-    secret_form::{Advice, FormField, FormProbe, Pattern, ProbeMethod, SecretForm},
+    secret_form::{Advice, FormField, FormProbe, ProbeMethod, SecretForm},
     usage::Usage,
 };
 use crate::{

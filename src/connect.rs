@@ -13,6 +13,7 @@ mod close;
 mod code;
 mod cookie;
 mod finish;
+mod input;
 mod open;
 mod reconnect;
 mod response;
@@ -28,6 +29,7 @@ pub use self::{
     code::{CodeCookie, Minted, TriesLeft, is_by_code, mint, prove},
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,
+    input::{Inputs, Typed, inputs, leads_to, type_in},
     open::{Browser, Opened, View, look, open},
     reconnect::{reconnect, worth_asking},
     response::{Response, ResponseError, Verdict},

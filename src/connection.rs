@@ -54,6 +54,9 @@ impl FromStr for Status {
     }
 }
 
+/// Why a connection has ended whose provider is another place by the settings of now (R63).
+pub const PROVIDER_CHANGED: &str = "provider_changed";
+
 /// One consent: the connection and a number that each new consent moves and a refresh does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
@@ -204,6 +207,7 @@ impl Connection {
     /// server. One whose refresh token is dead holds a living access token until then.
     pub fn is_usable(&self, now: Millis) -> bool {
         self.status != Status::Quarantined
+            && self.reason.as_deref() != Some(PROVIDER_CHANGED)
             && self.access_expires_at.is_none_or(|at| at > now)
             && self.refused_generation != Some(self.generation)
     }

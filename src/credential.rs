@@ -4,6 +4,7 @@
 
 mod clocks;
 mod disconnect;
+pub mod home;
 pub mod refresh;
 mod report;
 mod resolve;

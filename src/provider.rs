@@ -9,6 +9,7 @@ mod answer;
 mod authentication;
 mod budget;
 pub mod catalogue;
+mod concrete;
 mod coverage;
 mod departure;
 mod endpoints;
@@ -16,6 +17,7 @@ mod error;
 mod exchange;
 mod failure;
 mod filled;
+mod fingerprint;
 mod id_token;
 mod known;
 mod path;
@@ -36,10 +38,12 @@ use url::Url;
 use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
+    concrete::NotConcrete,
     departure::Departure,
     endpoints::Endpoints,
     error::{AuthorizationError, ProviderError, classify_authorization_error, clean},
     failure::{Class, Failure, means_later},
+    fingerprint::fingerprint,
     standing::{Paused, Why},
     tokens::Tokens,
 };
@@ -97,9 +101,13 @@ impl Providers {
         if let Some(configured) = Endpoints::configured(provider, outbound) {
             return configured.map(Arc::new);
         }
-        match known.iter().find(|known| known.provider.id == provider.id) {
-            Some(known) => known.endpoints(outbound, clock).await,
-            None => Endpoints::discover(provider, outbound).await.map(Arc::new),
+        let entry = known.iter().find(|known| known.provider.id == provider.id);
+        // Each set of variables has an issuer of its own.
+        let filled_in = entry.and_then(|known| known.concretes.get(&provider.variables));
+        match (filled_in, entry.filter(|_| provider.blueprint.is_none())) {
+            (Some(known), _) => known.endpoints(outbound, clock).await,
+            (None, Some(known)) => known.endpoints(outbound, clock).await,
+            (None, None) => Endpoints::discover(provider, outbound).await.map(Arc::new),
         }
     }
 

@@ -12,7 +12,7 @@ pub const NAME_MAX: usize = 64;
 pub const VALUE_MAX: usize = 1_024;
 
 /// Values by name, bounded in number and length, without control characters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Values(BTreeMap<String, String>);
 
 /// A name or a value that cannot be one.

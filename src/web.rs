@@ -13,6 +13,7 @@ pub mod csrf;
 mod error;
 pub mod headers;
 pub mod here;
+mod input;
 pub mod leaving;
 pub mod limit;
 pub mod outcome;

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::{
     connect::{self, Prepared},
+    credential::home::seen_now,
     elicitation::Elicitation,
     secret::Hash,
     store::{Before, CreatedOnce, Idempotency},
@@ -27,6 +28,7 @@ use super::{
     problem::{Code, Problem, ProblemBody},
     question::{Question, QuestionBody},
     resolve::{prepare, state},
+    variables,
     view::ReplySchema,
 };
 
@@ -118,6 +120,8 @@ async fn make(
     let mut made = Made { elicitations: Vec::new(), is_new: false, is_replayed: true };
     let mut counted = known.is_some();
     for (index, (need, existing)) in question.needs.iter().zip(&existing).enumerate() {
+        let existing = existing.clone().map(|one| seen_now(app, one));
+        variables::require(caller, need, existing.as_ref())?;
         let prepared = prepare(caller, question, owner, need, existing.as_ref());
         if once.is_none()
             && let Some(open) = connect::asked_before(app, &prepared).await?

@@ -11,6 +11,7 @@ use super::{
     auth::Caller,
     input::NoQuery,
     problem::{Problem, ProblemBody},
+    variables::{self, VariableView},
 };
 
 /// The providers that the caller may ask for.
@@ -35,6 +36,8 @@ struct ProviderView<'a> {
     scopes: Vec<String>,
     /// The most that a request may name.
     allowed_scopes: Vec<String>,
+    /// What stands in braces in its addresses and a request may give under `variables`.
+    variables: Vec<VariableView>,
 }
 
 impl<'a> From<&'a Connectable> for ProviderView<'a> {
@@ -45,6 +48,7 @@ impl<'a> From<&'a Connectable> for ProviderView<'a> {
             name: one.name(),
             scopes: one.scopes().to_vec(),
             allowed_scopes: one.allowed_scopes().to_vec(),
+            variables: variables::listed(one),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a caller asks for, checked: the body of `resolve` and of the creation of an elicitation.
 
+use std::collections::BTreeMap;
+
 use consentry_elicitation::{Capability, Client, InputResponses, Prefer, ProtocolVersion};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -14,6 +16,7 @@ use super::{
     input::Object,
     problem::{Code, Problem},
     subject::{NamedSubject, Who},
+    variables,
 };
 
 /// Providers that one call may ask for.
@@ -43,6 +46,9 @@ pub(super) struct QuestionBody {
     provider: Option<String>,
     /// What the tool needs of it, within its `allowed_scopes`; the provider's `scopes` when left out.
     scopes: Option<Vec<String>>,
+    /// Variables of the provider's addresses, such as `subdomain`; what is left out is known already, or the user is asked.
+    /// `GET /v1/providers` lists them.
+    variables: Option<BTreeMap<String, String>>,
     /// Several providers at once, up to 8, each named once; instead of `provider` and `scopes`.
     #[schema(value_type = Option<Vec<NeedBody>>, min_items = 1, max_items = 8)]
     requests: Option<Vec<Object<NeedBody>>>,
@@ -78,6 +84,8 @@ struct NeedBody {
     provider: String,
     /// What the tool needs of it; the provider's `scopes` when left out.
     scopes: Option<Vec<String>>,
+    /// Variables of the provider's addresses; what is left out is known already, or the user is asked.
+    variables: Option<BTreeMap<String, String>>,
 }
 
 /// An MCP client, as it described itself.
@@ -147,12 +155,14 @@ impl QuestionBody {
         // Clients show it as it is: what turns or hides text never gets there.
         let message = self.message.map(visible).filter(|message| !message.trim().is_empty());
         let several = self.requests.is_some();
-        let needs = match (self.provider, self.scopes, self.requests) {
-            (Some(provider), scopes, None) => vec![need(caller, "", &provider, scopes)?],
-            (None, None, Some(requests)) => needs(caller, requests)?,
-            (None, _, None) => return Err(Problem::invalid_field("provider", "The field is missing.")),
-            (_, _, Some(_)) => {
-                let what = "Either `provider` with `scopes`, or `requests`.";
+        let needs = match (self.provider, self.scopes, self.variables, self.requests) {
+            (Some(provider), scopes, variables, None) => {
+                vec![need(caller, "", &provider, scopes, variables)?]
+            }
+            (None, None, None, Some(requests)) => needs(caller, requests)?,
+            (None, _, _, None) => return Err(Problem::invalid_field("provider", "The field is missing.")),
+            (_, _, _, Some(_)) => {
+                let what = "Either `provider` with `scopes` and `variables`, or `requests`.";
                 return Err(Problem::invalid_field("requests", what));
             }
         };
@@ -269,7 +279,7 @@ fn needs(caller: &Caller, requests: Vec<Object<NeedBody>>) -> Result<Vec<Wanted>
     let mut needs: Vec<Wanted> = Vec::with_capacity(requests.len());
     for (index, Object(request)) in requests.into_iter().enumerate() {
         let prefix = format!("requests[{index}].");
-        let need = need(caller, &prefix, &request.provider, request.scopes)?;
+        let need = need(caller, &prefix, &request.provider, request.scopes, request.variables)?;
         if needs.iter().any(|before| before.provider == need.provider) {
             return Err(Problem::invalid_field(format!("{prefix}provider"), "The provider is named twice."));
         }
@@ -279,14 +289,21 @@ fn needs(caller: &Caller, requests: Vec<Object<NeedBody>>) -> Result<Vec<Wanted>
 }
 
 /// A provider that this MCP server may ask for, with scopes that it may ask for.
-fn need(caller: &Caller, prefix: &str, name: &str, scopes: Option<Vec<String>>) -> Result<Wanted, Problem> {
+fn need(
+    caller: &Caller,
+    prefix: &str,
+    name: &str,
+    scopes: Option<Vec<String>>,
+    variables: Option<BTreeMap<String, String>>,
+) -> Result<Wanted, Problem> {
     let allowed = name.parse().ok().filter(|id: &ProviderId| caller.server().providers.contains(id));
     let provider = allowed.and_then(|id| caller.app.connectable(&id)).ok_or_else(|| {
         let detail = "This MCP server may not ask for this provider; `GET /v1/providers` lists those it may.";
         Problem::new(Code::ProviderNotAllowed, detail).field(format!("{prefix}provider"))
     })?;
+    let values = variables::given(prefix, &provider, variables)?;
     let Some(scopes) = scopes else {
-        return Ok(Wanted { provider: provider.id().clone(), scopes: provider.scopes() });
+        return Ok(Wanted { provider: provider.id().clone(), scopes: provider.scopes(), values });
     };
     let field = || format!("{prefix}scopes");
     if scopes.len() > caller.app.settings.limits.scopes {
@@ -303,7 +320,7 @@ fn need(caller: &Caller, prefix: &str, name: &str, scopes: Option<Vec<String>>) 
             "A scope is beyond what may be asked of this provider; `GET /v1/providers` lists what may.";
         return Err(Problem::new(Code::ScopeNotAllowed, detail).field(field()));
     }
-    Ok(Wanted { provider: provider.id().clone(), scopes })
+    Ok(Wanted { provider: provider.id().clone(), scopes, values })
 }
 
 fn characters(field: &'static str, text: &str, most: usize) -> Result<(), Problem> {

@@ -54,9 +54,12 @@ pub(super) fn binding(owner: &Subject, question: &Question) -> Hash {
         part(if optional.is_some() { "given" } else { "absent" });
         part(optional.as_deref().unwrap_or_default());
     }
-    for Wanted { provider, scopes } in &question.needs {
+    for Wanted { provider, scopes, values } in &question.needs {
         part(provider.as_str());
         part(&scopes.to_text());
+        if let Some(values) = values.to_json() {
+            part(&values);
+        }
     }
     Hash::of(&text)
 }

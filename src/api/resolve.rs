@@ -27,7 +27,7 @@ use super::{
     problem::{Problem, ProblemBody},
     question::{Question, QuestionBody},
     request_state::{RequestState, binding},
-    retry,
+    retry, variables,
     view::AccountView,
 };
 
@@ -174,11 +174,14 @@ async fn ask_missing(
     owner: &Subject,
     found: &[Resolved],
 ) -> Result<Response, Problem> {
-    let missing = question.needs.iter().zip(found).filter_map(|(need, found)| match found {
-        Resolved::Ready { .. } => None,
-        Resolved::Missing(existing) => Some(prepare(caller, question, owner, need, existing.as_deref())),
-    });
-    let (asked, all_were_open) = ask(caller, owner, missing.collect()).await?;
+    let mut missing = Vec::new();
+    for (need, found) in question.needs.iter().zip(found) {
+        if let Resolved::Missing(existing) = found {
+            variables::require(caller, need, existing.as_deref())?;
+            missing.push(prepare(caller, question, owner, need, existing.as_deref()));
+        }
+    }
+    let (asked, all_were_open) = ask(caller, owner, missing).await?;
     let state = state(caller, question, owner, &asked);
     if let Some(reply) = code::first_reply(caller, question, &asked, all_were_open, state.as_deref()).await? {
         return answer_with(&caller.app, question, &asked, &reply);
@@ -267,7 +270,7 @@ pub(super) fn prepare(
         owner: owner.clone(),
         provider: need.provider.clone(),
         scopes: need.scopes.clone(),
-        values: crate::values::Values::default(),
+        values: need.values.clone(),
         legacy: question.client.era() == consentry_elicitation::Era::Legacy,
         client_ref: question.client_ref.clone(),
         client_name: question.client_name.clone(),

@@ -16,6 +16,7 @@ mod sections;
 mod sending;
 mod urls;
 mod usage;
+mod variables;
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -28,6 +29,7 @@ use super::{
 use kinds::Kinds;
 use secrets::SecretsSeen;
 use url::Url;
+pub(super) use variables::concrete;
 
 use crate::outbound::AddressPolicy;
 
@@ -77,6 +79,7 @@ pub(super) fn settings(
     let authorization_servers = checker.authorization_servers(servers);
     checker.presets(&mut table, &layers.catalogue);
     let (providers, secret_forms) = checker.every_provider(&mut table);
+    checker.reachable(&providers);
     let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
     let mcp_servers = checker.mcp_servers(servers, &declared);
     checker.registrations(&mcp_servers, &providers);
@@ -155,9 +158,12 @@ fn shape<T: DeserializeOwned>(value: Value, at: &str, findings: &mut Findings) -
 impl Checker<'_> {
     /// What `[[providers]]` holds, of every kind; entries of the catalogue are checked by the same.
     fn every_provider(&mut self, table: &mut Table) -> (Vec<Provider>, Vec<SecretForm>) {
+        let blueprints = self.blueprints(table);
         let kinds = Kinds::read(table, self.findings);
         self.provider_ids(&kinds);
-        (self.providers(kinds.oauth2), self.secret_forms(kinds.secret))
+        let mut providers = self.providers(kinds.oauth2);
+        blueprints.attach(&mut providers);
+        (providers, self.secret_forms(kinds.secret))
     }
 
     fn demand(&mut self, holds: bool, key: impl Into<String>, problem: impl Into<String>) {

@@ -38,6 +38,11 @@ impl Findings {
         }
     }
 
+    /// Whether nothing was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The value, or a finding. The error's text must not repeat the value.
     pub(super) fn keep<T, E: fmt::Display>(
         &mut self,

@@ -3,7 +3,7 @@
 mod answer;
 mod sending;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use url::Url;
 
@@ -17,8 +17,8 @@ pub use self::{
         TokenStep,
     },
 };
-use super::{ClientAuthentication, Usage};
-use crate::{elicitation::ProviderId, scope::Scopes, secret::Secret};
+use super::{Blueprint, ClientAuthentication, Usage};
+use crate::{elicitation::ProviderId, scope::Scopes, secret::Secret, values::Values};
 
 /// A third party whose credential is wanted, with its preset merged in.
 #[derive(Clone, Debug)]
@@ -96,6 +96,11 @@ pub struct Provider {
     pub manage_url: Option<Url>,
     /// The provider's documentation, for operators.
     pub docs_url: Option<Url>,
+    /// What it is made of, where its addresses have variables. Its own are then filled in with samples, or with
+    /// [`Provider::variables`].
+    pub blueprint: Option<Arc<Blueprint>>,
+    /// The variables that were filled in; none where they are samples.
+    pub variables: Values,
 }
 
 /// What an error code of a token endpoint means.

@@ -4,6 +4,7 @@
 //! always there; what stands there commented out is optional, or has its default beside it.
 
 mod secret_form;
+mod variable;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use consentry_elicitation::Prefer;
 use serde::Deserialize;
 
 pub(super) use self::secret_form::{Basic, Field, Probe as FormProbe, SecretForm, Usage};
+pub(super) use self::variable::Variable;
 use super::{
     Answer, AssertionAudience, CallbackSignature, Capture, Choice, Precondition, Probe, RefreshTokens,
     RevocationBody, RevocationEnds, RevocationMethod, RevocationToken, SecondScope, Slot, StepText,
@@ -414,6 +416,12 @@ pub(super) struct Provider {
     pub(super) manage_url: Option<String>,
     /// The provider's documentation.
     pub(super) docs_url: Option<String>,
+    /// What stands in braces in its addresses, by name. Read before the rest, for which samples take their places.
+    #[serde(rename = "variables", default)]
+    pub(super) _variables: BTreeMap<String, Variable>,
+    /// The operator's values for them.
+    #[serde(rename = "values", default)]
+    pub(super) _values: BTreeMap<String, String>,
 }
 
 /// The provider's own way of revoking.

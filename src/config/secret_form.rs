@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use super::Usage;
+use super::{Pattern, Usage};
 use crate::{elicitation::ProviderId, template::Template};
 
 /// A service that is connected by a form (`kind = "secret"`), with its preset merged in.
@@ -81,39 +81,6 @@ pub struct Advice {
     pub pattern: Pattern,
     /// What to do instead, a sentence for the person.
     pub advice: String,
-}
-
-/// A regular expression of an operator, matched in time linear in the value.
-#[derive(Clone, Debug)]
-pub struct Pattern(regex_lite::Regex);
-
-impl Pattern {
-    /// Bytes that one may be compiled to.
-    const SIZE_MAX: usize = 256 * 1024;
-
-    /// Takes an expression; it finds a part of a value unless it says `^` and `$`.
-    ///
-    /// # Errors
-    /// When it is none, or too large.
-    pub fn new(text: &str) -> Result<Self, &'static str> {
-        let built = regex_lite::RegexBuilder::new(text).size_limit(Self::SIZE_MAX).build();
-        built.map(Self).map_err(|_| "is no regular expression, or too large a one")
-    }
-
-    /// Takes an expression for a whole value.
-    ///
-    /// # Errors
-    /// As [`Pattern::new`].
-    pub fn whole(text: &str) -> Result<Self, &'static str> {
-        // By itself it must be one: a bracket that closes the group would open the pattern.
-        Self::new(text)?;
-        Self::new(&format!("^(?:{text})$"))
-    }
-
-    /// Whether it is found in `value`.
-    pub fn fits(&self, value: &str) -> bool {
-        self.0.is_match(value)
-    }
 }
 
 /// A call that tells whether values work, and whose they are.

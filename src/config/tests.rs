@@ -7,6 +7,8 @@ use std::{fs, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
+mod variables;
+
 use super::*;
 use crate::random::Random;
 

@@ -3,6 +3,7 @@
 use crate::{
     app::App,
     connection::{Account, Connection},
+    credential::home::seen_now,
     elicitation::{Attempt, AttemptState, Outcome},
 };
 
@@ -93,7 +94,8 @@ async fn carry_out(
         return Err(Refusal::Moved);
     }
     app.metrics.callback(outcome);
-    give_back(app, asked, &tokens, &account).await;
+    give_back(app, asked, attempt, &tokens, &account).await;
+    let existing = existing.map(|one| seen_now(app, one));
     let suffices = existing.filter(|one| outcome == Outcome::KeptPrevious && one.covers(&asked.scopes, now));
     if let (Some(existing), Ok(open)) = (suffices, opened.mine.clone().open(now)) {
         app.store.keep(&open, existing.as_grant(), now).await?;

@@ -5,12 +5,17 @@ use crate::{
     config::Provider,
     connection::Connection,
     elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen, State},
-    provider::{Departure, to_ask},
+    provider::{Departure, fingerprint, to_ask},
     secret::Secret,
-    values::Values,
 };
 
-use super::{Refusal, close, cookie::AttemptCookie, open::Opened, sealing::attempt_place};
+use super::{
+    Refusal, close,
+    cookie::AttemptCookie,
+    input::{concrete, of_attempt},
+    open::Opened,
+    sealing::attempt_place,
+};
 
 /// A begun attempt.
 #[derive(Debug)]
@@ -29,11 +34,12 @@ pub struct Begun {
 pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun, Refusal> {
     let now = app.clock.now();
     let asked = mine.elicitation();
-    let Some(provider) = app.offers(&asked.server, &asked.provider) else {
+    if app.offers(&asked.server, &asked.provider).is_none() {
         // No further trip can mend it.
         close(app, asked, State::Failed, "provider_removed").await?;
         return Err(Refusal::Moved);
-    };
+    }
+    let (values, provider) = concrete(app, asked, opened.connection.as_ref())?;
     let endpoints = app.providers.endpoints(&provider).await?;
     let id = AttemptId(app.random.row_id(now));
     let cookie = AttemptCookie::fresh(app.random);
@@ -50,8 +56,8 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
         issuer_required: endpoints.issuer_always_sent,
         redirect_uri: app.redirect_uri(&asked.server, &asked.provider),
         scopes,
-        values: Values::default(),
-        fingerprint: None,
+        values,
+        fingerprint: Some(fingerprint(&provider)),
         expires_at: now.plus(app.settings.lifetimes.attempt).min(asked.expires_at),
     };
     if !app.store.begin(mine, &attempt, now).await? {
@@ -79,7 +85,7 @@ pub async fn leave(
         .open(&attempt_place(asked, attempt.id, "verifier"), sealed)?
         .into_secret()
         .ok_or(crate::vault::OpenError::Malformed)?;
-    let provider = app.offers(&asked.server, &asked.provider).ok_or(Refusal::ProviderGone)?;
+    let provider = of_attempt(app, asked, attempt)?;
     let departure = Departure {
         state: &cookie.state,
         verifier: &verifier,

@@ -145,7 +145,7 @@ async fn claim(app: App, response: Response, attempt: Attempt, opened: Opened) -
         return Ok(());
     };
     match response.verdict {
-        Verdict::Code(code) => finish(&app, claimed, code).await,
+        Verdict::Code(code) => finish(&app, claimed, code, &response.said).await,
         Verdict::Error(error) => {
             let outcome = match app.providers.get(&attempt.provider) {
                 None => Outcome::Misconfigured,

@@ -5,6 +5,7 @@ use consentry_elicitation::Ask;
 use crate::{
     app::App,
     connection::Connection,
+    credential::home::seen_now,
     elicitation::{Elicitation, ElicitationId, NewElicitation, ProviderId, ServerId, State},
     scope::Scopes,
     store::{Created, CreatedOnce, Idempotency},
@@ -130,6 +131,7 @@ pub async fn read(app: &App, server: &ServerId, id: ElicitationId) -> Result<Eli
 pub async fn satisfy(app: &App, found: &Elicitation) -> Result<bool, Refusal> {
     let now = app.clock.now();
     let existing = app.store.connection_for(&found.server, &found.owner, &found.provider).await?;
+    let existing = existing.map(|one| seen_now(app, one));
     let Some(existing) = existing.filter(|one| one.suits(&found.scopes, &found.values, now)) else {
         return Ok(false);
     };

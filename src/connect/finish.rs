@@ -20,6 +20,7 @@ use crate::{
 
 use super::{
     Refusal, close,
+    input::{Said, come_back},
     sealing::{Offer, attempt_place, connection_place},
 };
 
@@ -45,9 +46,9 @@ where
 }
 
 /// From the claim to the outcome; every way out has settled the attempt, or offers another account.
-pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret) {
-    let Claimed { attempt, mine } = claimed;
-    let result = redeem(app, &attempt, &mine, &code).await;
+pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret, said: &Said) {
+    let Claimed { mut attempt, mine } = claimed;
+    let result = redeem(app, &mut attempt, &mine, &code, said).await;
     let (outcome, detail) = match result {
         Ok(outcome) => {
             if let Some(outcome) = outcome {
@@ -85,12 +86,13 @@ pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret) {
 /// The outcome; none when the person is asked first which account to use.
 async fn redeem(
     app: &App,
-    attempt: &Attempt,
+    attempt: &mut Attempt,
     mine: &Owned,
     code: &Secret,
+    said: &Said,
 ) -> Result<Option<Outcome>, Refusal> {
     let asked = mine.elicitation();
-    let provider = app.offers(&asked.server, &asked.provider).ok_or(Refusal::ProviderGone)?;
+    let provider = come_back(app, asked, attempt, said).await?;
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
@@ -101,13 +103,13 @@ async fn redeem(
     let account = match app.providers.account(&provider, &tokens).await {
         Ok(account) => account,
         Err(error) => {
-            give_back(app, asked, &tokens, &Account::default()).await;
+            give_back(app, asked, attempt, &tokens, &Account::default()).await;
             return Err(error.into());
         }
     };
     let settled = compare_and_settle(app, attempt, mine, &tokens, &account).await;
     if settled.is_err() {
-        give_back(app, asked, &tokens, &account).await;
+        give_back(app, asked, attempt, &tokens, &account).await;
     }
     settled
 }
@@ -200,7 +202,8 @@ fn seal_connection(
     let id = existing.map_or_else(|| ConnectionId(app.random.row_id(app.clock.now())), |one| one.id);
     let generation = existing.map_or(1, |one| one.generation.saturating_add(1));
     // An old refresh token is kept beside a new access token only where both are surely of one account (R78).
-    let same = existing.filter(|one| one.account.id.is_some() && one.account.id == account.id);
+    let here = |one: &&Connection| one.fingerprint == attempt.fingerprint;
+    let same = existing.filter(here).filter(|one| one.account.id.is_some() && one.account.id == account.id);
     // What this person has answered is not asked again; another account is another question.
     let answered = existing.filter(|one| !is_another(&one.account, account));
     let living = same.filter(|one| one.status == Status::Active);
@@ -248,12 +251,18 @@ async fn closed_meanwhile(
 ) -> Result<Option<Outcome>, Refusal> {
     let outcome = Outcome::ClosedMeanwhile;
     app.store.spend(attempt, AttemptState::Claimed, outcome, None, app.clock.now()).await?;
-    give_back(app, asked, tokens, account).await;
+    give_back(app, asked, attempt, tokens, account).await;
     Ok(Some(outcome))
 }
 
 /// Gives back what is not stored, as far as the provider takes it.
-pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, account: &Account) {
+pub(super) async fn give_back(
+    app: &App,
+    asked: &Elicitation,
+    attempt: &Attempt,
+    tokens: &Tokens,
+    account: &Account,
+) {
     let Some(provider) = app.providers.get(&asked.provider) else { return };
     let (token, hint) = tokens.to_revoke(provider.revokes_by_access_token());
     let unwanted = Unwanted {
@@ -264,6 +273,8 @@ pub(super) async fn give_back(app: &App, asked: &Elicitation, tokens: &Tokens, a
         account_id: account.id.as_deref(),
         token,
         hint,
+        values: &attempt.values,
+        fingerprint: attempt.fingerprint,
     };
     if let Err(error) = unwanted.queue(app).await {
         tracing::warn!(elicitation = %asked.id, %error, "a token was not given back");

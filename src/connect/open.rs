@@ -4,6 +4,7 @@ use crate::{
     app::App,
     audit::{About, Actor},
     connection::Connection,
+    credential::home::seen_now,
     elicitation::{Attempt, AttemptId, ElicitationId, Owned, OwnedOpen, State},
     identity::SessionLife,
     secret::Hash,
@@ -11,7 +12,7 @@ use crate::{
     telemetry::SecurityEvent,
 };
 
-use super::{Refusal, code::is_by_code};
+use super::{Refusal, code::is_by_code, input};
 
 /// An elicitation that its owner has opened in this browser.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Opened {
 pub enum View {
     /// Can be answered; nothing is connected that would do.
     Ready(OwnedOpen),
+    /// Can be answered, once the person has said what is not known.
+    NeedsInput(OwnedOpen),
     /// Can be answered; a connection that would do is there.
     AlreadyConnected(OwnedOpen),
     /// A connection came to satisfy it without it; the next read by the API completes it.
@@ -55,7 +58,9 @@ pub async fn look(app: &App, id: ElicitationId, browser: Browser<'_>) -> Result<
     let idle_since = SessionLife::of(&app.settings.lifetimes).idle_since(now);
     let code = (browser.code)(id);
     let visit = app.store.visit(id, browser.session, code.as_ref(), now, idle_since).await?;
-    visit.ok_or(Refusal::NotFound)
+    let visit = visit.ok_or(Refusal::NotFound)?;
+    let connection = visit.connection.map(|connection| seen_now(app, connection));
+    Ok(Visit { connection, ..visit })
 }
 
 /// Compares the signed-in person with the owner, or where nobody can sign in, asks whether this browser's code was typed.
@@ -112,6 +117,7 @@ impl Opened {
                     View::Satisfied(self.mine.clone())
                 }
             }
+            _ if input::is_needed(app, self) => View::NeedsInput(open),
             _ => View::Ready(open),
         }
     }

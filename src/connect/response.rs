@@ -9,7 +9,7 @@ use crate::{
     vault::{OpenError, Sealed, Vault},
 };
 
-use super::sealing::attempt_place;
+use super::{input::Said, sealing::attempt_place};
 
 /// Bytes of a `state`: ours has 43.
 const STATE_BYTES_MAX: usize = 256;
@@ -38,6 +38,8 @@ pub struct Response {
     pub issuer: Option<String>,
     /// What was decided.
     pub verdict: Verdict,
+    /// What else it says, as far as it is short.
+    pub said: Said,
 }
 
 /// A response that is not looked at any further.
@@ -89,7 +91,8 @@ impl Response {
             (None, Some(error)) if !error.is_empty() => Verdict::Error(error.chars().take(256).collect()),
             _ => return Err(ResponseError::Shape),
         };
-        Ok(Self { state: Secret::new(state), issuer: issuer.map(str::to_owned), verdict })
+        let said = Said::read(parameters);
+        Ok(Self { state: Secret::new(state), issuer: issuer.map(str::to_owned), verdict, said })
     }
 
     /// Sealed for the attempt's row, while it waits for a sign-in.
@@ -103,8 +106,13 @@ impl Response {
             Verdict::Code(code) => (Some(code.expose().to_owned()), None),
             Verdict::Error(error) => (None, Some(error.clone())),
         };
-        let parked =
-            Parked { state: self.state.expose().to_owned(), issuer: self.issuer.clone(), code, error };
+        let parked = Parked {
+            state: self.state.expose().to_owned(),
+            issuer: self.issuer.clone(),
+            code,
+            error,
+            said: self.said.clone(),
+        };
         let plain = SecretBytes::new(serde_json::to_vec(&parked).map_err(|_| OpenError::Malformed)?);
         Ok(vault.seal(&attempt_place(asked, id, "parked"), plain.expose()))
     }
@@ -123,7 +131,8 @@ impl Response {
             (None, Some(error)) => Verdict::Error(error.clone()),
             _ => return Err(OpenError::Malformed),
         };
-        Ok(Self { state: Secret::new(parked.state.as_str()), issuer: parked.issuer.clone(), verdict })
+        let said = parked.said.clone();
+        Ok(Self { state: Secret::new(parked.state.as_str()), issuer: parked.issuer.clone(), verdict, said })
     }
 }
 
@@ -133,6 +142,9 @@ struct Parked {
     issuer: Option<String>,
     code: Option<String>,
     error: Option<String>,
+    #[serde(default)]
+    #[zeroize(skip)]
+    said: Said,
 }
 
 #[cfg(test)]

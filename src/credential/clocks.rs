@@ -8,9 +8,16 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::refresh::{CONSENT_EXPIRED, REFRESH_EXPIRED, UNAUTHORIZED};
+use super::{
+    home::{Home, adopt},
+    refresh::{CONSENT_EXPIRED, REFRESH_EXPIRED, UNAUTHORIZED},
+};
 use crate::{
-    app::App, clock::Millis, config::Provider, connect::Refusal, connection::Status, store::Clocked,
+    app::App,
+    clock::Millis,
+    connect::Refusal,
+    connection::{PROVIDER_CHANGED, Status},
+    store::Clocked,
 };
 
 /// The refresh token ends soon, and could not be renewed so far.
@@ -49,9 +56,12 @@ pub async fn walk(app: &App) -> Result<(), Refusal> {
         let page = app.store.walk_connections(after, PAGE).await?;
         let mut kept_alive = Vec::new();
         for one in &page {
-            let provider = app.providers.get(&one.provider);
             let now = app.clock.now();
-            for due in due(one, provider.as_deref(), app.settings.refresh.warn_ahead, now) {
+            let home = Home::of(app, &one.provider, &one.values, one.fingerprint.as_ref());
+            if let Home::Unsaid(provider) = &home {
+                adopt(app, one.id, one.grant, provider).await?;
+            }
+            for due in due(one, &home, app.settings.refresh.warn_ahead, now) {
                 match due {
                     Due::End(reason) => {
                         app.store.end_by_clock(one.id, one.generation, reason, now).await?;
@@ -78,14 +88,18 @@ pub async fn walk(app: &App) -> Result<(), Refusal> {
     }
 }
 
-fn due(one: &Clocked, provider: Option<&Provider>, warn_ahead: Duration, now: Millis) -> Vec<Due> {
+fn due(one: &Clocked, home: &Home, warn_ahead: Duration, now: Millis) -> Vec<Due> {
     if one.status != Status::Active {
         let dead = one.can_refresh && one.ended_at.is_some_and(|at| at.plus(KEPT) < now);
         return if dead { vec![Due::Forget] } else { Vec::new() };
     }
+    if matches!(home, Home::Changed) {
+        return vec![Due::End(PROVIDER_CHANGED)];
+    }
     if one.consent_expires_at.is_some_and(|at| at <= now) {
         return vec![Due::End(CONSENT_EXPIRED)];
     }
+    let provider = home.as_provider();
     // Reported while a refresh was under way, which has brought nothing.
     if one.refused_again {
         return vec![Due::End(UNAUTHORIZED)];
@@ -136,11 +150,14 @@ mod tests {
             warned_at: None,
             ended_at: None,
             refused_again: false,
+            grant: 1,
+            values: crate::values::Values::default(),
+            fingerprint: None,
         }
     }
 
     fn at(one: &Clocked, after: Duration) -> Vec<Due> {
-        due(one, None, DAY * 3, Millis(0).plus(after))
+        due(one, &Home::Gone, DAY * 3, Millis(0).plus(after))
     }
 
     #[test]
@@ -174,6 +191,13 @@ mod tests {
         assert!(at(&one, DAY * 86).is_empty());
         assert_eq!(at(&one, DAY * 87), [Due::Warn(CONSENT_EXPIRES_SOON)]);
         assert_eq!(at(&one, DAY * 90), [Due::End(CONSENT_EXPIRED)]);
+    }
+
+    /// R63.
+    #[test]
+    fn r63_a_changed_place_ends_it() {
+        let due = due(&clocked(), &Home::Changed, DAY * 3, Millis(1));
+        assert_eq!(due, [Due::End(PROVIDER_CHANGED)]);
     }
 
     #[test]

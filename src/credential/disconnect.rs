@@ -11,9 +11,9 @@ use crate::{
     audit::Actor,
     clock::Millis,
     connect::Refusal,
-    connectable::Connectable,
     connection::{Connection, ConnectionId},
     elicitation::ServerId,
+    provider::fingerprint,
     revocation::{Hint, NewRevocation, RevocationId, State},
     secret::Secret,
     store::StoreError,
@@ -21,7 +21,7 @@ use crate::{
     vault::OpenError,
 };
 
-use super::{REVOCATION_CLAIM, Unwanted, open_access, revoke};
+use super::{REVOCATION_CLAIM, Unwanted, home::Home, open_access, revoke};
 
 /// How long a page waits for the provider's word.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -126,11 +126,17 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
 
 /// What the provider is told of a connection that is removed, or why it is told nothing.
 fn to_revoke(app: &App, connection: &Connection) -> Result<NewRevocation, Revocation> {
-    let provider = match app.connectable(&connection.provider) {
-        Some(Connectable::OAuth2(provider)) => provider,
-        // A key is ended where it was made, by whoever made it.
-        Some(Connectable::Secret(_)) => return Err(Revocation::Impossible),
-        None => return Err(Revocation::Unconfigured),
+    let provider = match Home::of_connection(app, connection) {
+        Home::Same(provider) | Home::Unsaid(provider) => provider,
+        // To another place than the one that it is for, nothing is sent (R63).
+        Home::Changed => return Err(Revocation::Unconfigured),
+        Home::Gone => {
+            return Err(match app.connectable(&connection.provider) {
+                // A key is ended where it was made, by whoever made it.
+                Some(_) => Revocation::Impossible,
+                None => Revocation::Unconfigured,
+            });
+        }
     };
     let opened = token(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
@@ -145,6 +151,8 @@ fn to_revoke(app: &App, connection: &Connection) -> Result<NewRevocation, Revoca
         account_id: connection.account.id.as_deref(),
         token: &token,
         hint,
+        values: &connection.values,
+        fingerprint: Some(fingerprint(&provider)),
     };
     Ok(unwanted.seal(app))
 }

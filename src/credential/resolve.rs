@@ -14,11 +14,14 @@ use crate::{
     store::StoreError,
     subject::Subject,
     telemetry::{Lookup, SecurityEvent},
+    values::Values,
     vault::OpenError,
 };
 
 use super::{
-    Access, open_access,
+    Access,
+    home::settle_now,
+    open_access,
     refresh::{Ending, Finish, Need, need},
 };
 
@@ -36,6 +39,8 @@ pub struct Wanted {
     pub provider: ProviderId,
     /// With which permissions; within the provider's `allowed_scopes`.
     pub scopes: Scopes,
+    /// Variables of its addresses, as the caller gives them: a connection that was made with others does not do.
+    pub values: Values,
 }
 
 /// What there is.
@@ -87,6 +92,10 @@ async fn look_up(
         let now = app.clock.now();
         let found = app.store.connection_to_hand_out(server, owner, &wanted.provider).await?;
         let Some(connection) = found else { return Ok(Resolved::Missing(None)) };
+        let connection = settle_now(app, connection).await?;
+        if !connection.values.hold(&wanted.values) {
+            return Ok(Resolved::Missing(Some(Box::new(connection))));
+        }
         if !connection.is_settled(&wanted.scopes) {
             return Ok(Resolved::Missing(Some(Box::new(connection))));
         }

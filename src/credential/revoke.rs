@@ -8,17 +8,19 @@ use std::time::Duration;
 use crate::{
     app::App,
     audit::{About, Actor},
-    connection::ConnectionId,
+    connection::{ConnectionId, PROVIDER_CHANGED},
     elicitation::{ProviderId, ServerId},
     ladder,
     provider::ProviderError,
     revocation::{Hint, NewRevocation, Revocation, RevocationId, State, place},
-    secret::Secret,
+    secret::{Hash, Secret},
     store::StoreError,
     subject::Subject,
     telemetry::SecurityEvent,
     values::Values,
 };
+
+use super::home::Home;
 
 /// How long a process has for one try; longer than any request.
 pub const REVOCATION_CLAIM: Duration = Duration::from_mins(3);
@@ -40,6 +42,10 @@ pub struct Unwanted<'a> {
     pub token: &'a Secret,
     /// Which of the two.
     pub hint: Hint,
+    /// The variables that it was got with, and what answers were read for.
+    pub values: &'a Values,
+    /// The digest of the place that it is for.
+    pub fingerprint: Option<Hash>,
 }
 
 impl Unwanted<'_> {
@@ -56,8 +62,8 @@ impl Unwanted<'_> {
             account_id: self.account_id.map(str::to_owned),
             hint: self.hint,
             token: app.vault.seal(&cell, self.token.expose().as_bytes()),
-            values: Values::default(),
-            fingerprint: None,
+            values: self.values.clone(),
+            fingerprint: self.fingerprint,
         }
     }
 
@@ -120,8 +126,13 @@ async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'st
     if shared.map_err(|_| Later::because("store_unavailable"))? {
         return Ok((State::Shared, None));
     }
-    let provider =
-        app.providers.get(&queued.provider).ok_or_else(|| Later::because("provider_not_configured"))?;
+    let home = Home::of(app, &queued.provider, &queued.values, queued.fingerprint.as_ref());
+    let provider = match home {
+        Home::Same(provider) | Home::Unsaid(provider) => provider,
+        // Another place than the one that it is for is told nothing (R63).
+        Home::Changed => return Ok((State::Impossible, Some(PROVIDER_CHANGED))),
+        Home::Gone => return Err(Later::because("provider_not_configured")),
+    };
     let cell = place(queued.id, &queued.server, &queued.owner, &queued.provider);
     let opened = app.vault.open(&cell, &queued.token).ok().and_then(|plain| plain.into_secret());
     let token = opened.ok_or_else(|| {

@@ -83,7 +83,7 @@ impl ProviderError {
         matches!(self, Self::Unreachable { .. })
     }
 
-    pub(super) fn misconfigured(code: &str) -> Self {
+    pub(crate) fn misconfigured(code: &str) -> Self {
         Self::Misconfigured { code: code.to_owned() }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, Millis},
     config::Provider,
     outbound::Outbound,
-    provider::{budget::Budget, endpoints::Endpoints, error::ProviderError},
+    provider::{budget::Budget, concrete::Concretes, endpoints::Endpoints, error::ProviderError},
 };
 
 const FRESH: Duration = Duration::from_secs(3600);
@@ -22,6 +22,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct Known {
     pub(super) provider: Arc<Provider>,
     pub(super) budget: Arc<Budget>,
+    /// Where its addresses have variables: what it is with them filled in.
+    pub(super) concretes: Concretes,
     seen: Mutex<Seen>,
 }
 
@@ -33,7 +35,12 @@ struct Seen {
 
 impl Known {
     pub(super) fn new(provider: Provider, budget: Budget) -> Self {
-        Self { provider: Arc::new(provider), budget: Arc::new(budget), seen: Mutex::default() }
+        Self::sharing(provider, Arc::new(budget))
+    }
+
+    /// With the budget of another.
+    pub(super) fn sharing(provider: Provider, budget: Arc<Budget>) -> Self {
+        Self { provider: Arc::new(provider), budget, concretes: Concretes::default(), seen: Mutex::default() }
     }
 
     /// The discovered endpoints.

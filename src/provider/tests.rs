@@ -66,6 +66,8 @@ pub(super) fn acme(issuer: &str) -> Provider {
         reads: crate::config::Reads::default(),
         manage_url: None,
         docs_url: None,
+        blueprint: None,
+        variables: crate::values::Values::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Store, StoreError,
-    connections::{ConnectionRow, columns},
+    connections::{ConnectionRow, columns, fingerprint_of, values_of},
     elicitations::corrupt,
     statements::statements,
     tx::{read, within, write},
@@ -16,14 +16,15 @@ use crate::{
     clock::Millis,
     connection::{Connection, ConnectionId, Status},
     elicitation::ProviderId,
+    secret::Hash,
     signal::Kind,
+    values::Values,
 };
 
 statements! {
     WALK = "SELECT id, provider, generation, status, refresh IS NOT NULL AS can_refresh, refresh_expires_at_ms, \
-        consent_expires_at_ms, refreshed_at_ms, warned_at_ms, ended_at_ms, refused_generation, mended_generation \
-        FROM connections \
-        WHERE id > $1 ORDER BY id LIMIT $2";
+        consent_expires_at_ms, refreshed_at_ms, warned_at_ms, ended_at_ms, refused_generation, mended_generation, \
+        grant_number, values_json, fingerprint FROM connections WHERE id > $1 ORDER BY id LIMIT $2";
 
     /// Told once; a later refresh that moves the end makes room for another.
     WARN = concat!("UPDATE connections SET warned_at_ms = $3 WHERE id = $1 AND generation = $2 \
@@ -47,6 +48,9 @@ struct ClockedRow {
     ended_at_ms: Option<i64>,
     refused_generation: Option<i64>,
     mended_generation: Option<i64>,
+    grant_number: i64,
+    values_json: Option<String>,
+    fingerprint: Option<Vec<u8>>,
 }
 
 /// What the clocks of a connection say, without its tokens.
@@ -74,6 +78,12 @@ pub struct Clocked {
     pub ended_at: Option<Millis>,
     /// Whether its token was refused after it was made anew for a refusal.
     pub refused_again: bool,
+    /// The consent.
+    pub grant: i64,
+    /// Its values.
+    pub values: Values,
+    /// The digest of the place that it is for.
+    pub fingerprint: Option<Hash>,
 }
 
 impl TryFrom<ClockedRow> for Clocked {
@@ -93,6 +103,9 @@ impl TryFrom<ClockedRow> for Clocked {
             warned_at: row.warned_at_ms.map(Millis),
             ended_at: row.ended_at_ms.map(Millis),
             refused_again: [row.refused_generation, row.mended_generation] == [Some(row.generation); 2],
+            grant: row.grant_number,
+            values: values_of(TABLE, row.values_json.as_deref())?,
+            fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
         })
     }
 }

@@ -15,7 +15,7 @@ statements! {
         AND state IN ('pending', 'authorizing') AND expires_at_ms > $5";
 
     /// What the trip's answers were read for, while it is finished.
-    KEEP = "UPDATE attempts SET values_json = $2 WHERE id = $1 AND state IN ('claimed', 'offered')";
+    KEEP = "UPDATE attempts SET values_json = $2, fingerprint = $3 WHERE id = $1 AND state IN ('claimed', 'offered')";
 
     /// A row from before there were fingerprints takes the present one, once.
     ADOPT = "UPDATE connections SET fingerprint = $2 WHERE id = $1 AND fingerprint IS NULL AND grant_number = $3";
@@ -50,13 +50,19 @@ impl Store {
         Ok(rows == 1)
     }
 
-    /// Stores all values of a trip that is being finished. False when it is over.
+    /// Stores all values of a trip that is being finished, and its place, from `attempt`. False when it is over.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn keep_values(&self, attempt: &Attempt, values: &Values) -> Result<bool, StoreError> {
+    pub async fn keep_values(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let rows = write!(self, KEEP, |sql, pool| {
-            sqlx::query(sql).bind(attempt.id.0).bind(values.to_json()).execute(pool).await?.rows_affected()
+            sqlx::query(sql)
+                .bind(attempt.id.0)
+                .bind(attempt.values.to_json())
+                .bind(attempt.fingerprint.as_ref().map(Hash::as_bytes))
+                .execute(pool)
+                .await?
+                .rows_affected()
         });
         Ok(rows == 1)
     }

@@ -32,7 +32,7 @@ pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
     };
     let visited = visit.clone();
     match connect::open(&here.app, visit) {
-        Ok(opened) => here.question(&opened),
+        Ok(opened) => here.question(&opened, parameters.get("change") == Some("input")),
         Err(Refusal::NotSignedIn) => here.way_in(&visited, None),
         Err(refusal) => here.refuse(refusal, id, visited.visitor.as_ref()),
     }
@@ -204,8 +204,13 @@ impl Here {
         }
     }
 
-    fn question(&self, opened: &Opened) -> Response {
+    /// `change`: the person wants to change what the provider's address is made of.
+    fn question(&self, opened: &Opened, change: bool) -> Response {
         match opened.view(&self.app) {
+            View::NeedsInput(mine) => self.needs_input(opened, &mine),
+            View::Ready(mine) if change && self.settings(opened).1.is_some() => {
+                self.needs_input(opened, &mine)
+            }
             View::Ready(mine) => self.ready(opened, &mine),
             // Who asks for it on their own connections page wants no word on what is there.
             View::AlreadyConnected(mine) if mine.elicitation().is_own() => self.ready(opened, &mine),
@@ -219,6 +224,7 @@ impl Here {
         let asked = mine.elicitation();
         let granted = opened.connection.as_ref().map(|one| one.granted.clone()).unwrap_or_default();
         let hint = opened.connection.as_ref().and_then(|one| one.account.label.as_deref());
+        let (settings, change) = self.settings(opened);
         self.show(&pages::Ready {
             frame: self.frame_of(&opened.visitor),
             asked: self.asked(asked),
@@ -226,7 +232,9 @@ impl Here {
             message: asked.message.as_deref().and_then(Message::new),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
-            provider_host: self.provider_host(asked),
+            settings,
+            change,
+            provider_host: self.provider_host(opened),
             account_hint: hint.map(Label::new),
             person: signed_in(opened),
             switch: signed_in(opened).map(|_| sign_in_path(asked.id, None, true)),
@@ -284,8 +292,9 @@ impl Here {
     }
 
     /// The host that the person will see next, as far as the configuration tells.
-    fn provider_host(&self, asked: &Elicitation) -> String {
-        let provider = self.app.providers.get(&asked.provider);
+    fn provider_host(&self, opened: &Opened) -> String {
+        let asked = opened.mine.elicitation();
+        let provider = connect::leads_to(&self.app, opened);
         let configured = provider.as_ref().and_then(|one| {
             let issuer = || one.issuer.as_deref().and_then(|issuer| url::Url::parse(issuer).ok());
             one.authorization_endpoint.clone().or_else(issuer)

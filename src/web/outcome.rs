@@ -67,7 +67,7 @@ impl Here {
     /// Without an attempt that says more: the elicitation's own state.
     fn as_it_stands(&self, opened: &Opened) -> Response {
         match opened.view(&self.app) {
-            View::Ready(mine) | View::AlreadyConnected(mine) => {
+            View::Ready(mine) | View::NeedsInput(mine) | View::AlreadyConnected(mine) => {
                 see_other(&connect_path(mine.elicitation().id))
             }
             View::Satisfied(mine) => self.connected(opened, mine.elicitation(), None),

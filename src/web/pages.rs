@@ -27,7 +27,7 @@ pub use code::{Closed, Code, Shown};
 pub use connection::{Connection, Disconnect, Happened, History, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
-pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Ready, SignIn, SignInFor, Why};
+pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Ready, Setting, SignIn, SignInFor, Why};
 pub use form::{Choice, Field, FieldProblem, NeedsInput, Secret, SecretField, SecretState};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};

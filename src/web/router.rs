@@ -18,7 +18,7 @@ use crate::app::App;
 use super::{
     assets, callback, code, connect, connections, headers,
     here::{Here, see_other},
-    leaving,
+    input, leaving,
     limit::{self, ByAddress},
     outcome,
     pages::Bad,
@@ -37,6 +37,7 @@ pub fn with(app: App, others: Router<App>) -> Router {
     others
         .route("/connect", get(connect::show))
         .route("/connect/{id}/continue", post(connect::agree))
+        .route("/connect/{id}/input", post(input::submit))
         .route("/connect/{id}/code", post(code::mint))
         .route("/connect/{id}/leaving", quiet(get(leaving::show)))
         .route("/connect/{id}/keep", post(connect::keep))

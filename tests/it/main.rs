@@ -30,5 +30,6 @@ mod revocations;
 mod rows;
 mod step_up;
 mod tidy;
+mod variables;
 mod webhooks;
 mod world;

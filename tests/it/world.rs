@@ -46,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::tls::Certificate;
 pub(crate) use self::{
-    api::{Api, Link, link},
+    api::{Answer, Api, Link, link},
     browser::{Browser, encode},
     page::{Form, Page},
 };
@@ -123,7 +123,12 @@ impl World {
 
     /// The same, with settings of the test's own.
     pub(crate) async fn start_with(database: Database, change: impl Fn(&mut Settings)) -> Self {
-        Self::begin(database, None, change).await
+        Self::begin(database, None, |text| text, change).await
+    }
+
+    /// The same, with the settings' own text changed before it is read.
+    pub(crate) async fn start_written(database: Database, rewrite: impl Fn(String) -> String) -> Self {
+        Self::begin(database, None, rewrite, |_| ()).await
     }
 
     /// The same over TLS, wherever a browser comes: `public_url` is `https://localhost:{port}`.
@@ -133,12 +138,13 @@ impl World {
 
     /// The same, with settings of the test's own.
     pub(crate) async fn start_over_tls_with(database: Database, change: impl Fn(&mut Settings)) -> Self {
-        Self::begin(database, Some(Certificate::new()), change).await
+        Self::begin(database, Some(Certificate::new()), |text| text, change).await
     }
 
     async fn begin(
         database: Database,
         certificate: Option<Certificate>,
+        rewrite: impl Fn(String) -> String,
         change: impl Fn(&mut Settings),
     ) -> Self {
         watch_panics();
@@ -161,7 +167,7 @@ impl World {
             keys: [Random.secret().expose().to_owned(), Random.secret().expose().to_owned()],
         };
         plan.write_key();
-        let (server, public_url) = plan.build(&clock, change).await;
+        let (server, public_url) = plan.build(&clock, rewrite, change).await;
         plan.register(&public_url, &id, &files, &notes);
         let client = client(server.public_addr());
         let internal_url = format!("http://{}", server.internal_addr());
@@ -362,13 +368,18 @@ impl Plan {
 
     /// The public URL stands in the settings, which come before the port: one is chosen, and another when somebody
     /// has it. Below those that the system gives to callers.
-    async fn build(&self, clock: &Clock, change: impl Fn(&mut Settings)) -> (Server, String) {
+    async fn build(
+        &self,
+        clock: &Clock,
+        rewrite: impl Fn(String) -> String,
+        change: impl Fn(&mut Settings),
+    ) -> (Server, String) {
         for _ in 0..TRIES {
             let port = 10_000 + Random.below(20_000);
             let scheme = if self.certificate.is_some() { "https" } else { "http" };
             let public_url = format!("{scheme}://localhost:{port}");
             let file = self.directory.path().join("consentry.toml");
-            fs::write(&file, self.settings(&public_url, port)).unwrap();
+            fs::write(&file, rewrite(self.settings(&public_url, port))).unwrap();
             let mut settings = config::load(Some(&file), &Environment::default()).unwrap();
             change(&mut settings);
             match Server::build(settings, clock.clone()).await {

@@ -267,6 +267,8 @@ class Need(TypedDict):
     provider: str
     # What the tool needs of it; the provider's `scopes` when left out.
     scopes: NotRequired[list[str] | None]
+    # Variables of the provider's addresses; what is left out is known already, or the user is asked.
+    variables: NotRequired[dict[str, str] | None]
 
 
 class Notification(TypedDict):
@@ -319,6 +321,23 @@ class Provider(TypedDict):
     name: str
     # What is asked for when a request names no scopes.
     scopes: list[str]
+    # What stands in braces in its addresses and a request may give under `variables`.
+    variables: list[ProviderVariable]
+
+
+class ProviderVariable(TypedDict):
+    """A variable of a provider's addresses."""
+
+    # The values to choose from; empty where anything that fits may be given.
+    choices: list[str]
+    # A value that would fit.
+    example: NotRequired[str | None]
+    # What users know it as.
+    label: str
+    # The name to give it by.
+    name: str
+    # Whether the caller must give it, because nobody else may and nothing stands for it.
+    required: bool
 
 
 class Providers(TypedDict):
@@ -392,6 +411,8 @@ class ResolveRequest(TypedDict):
     subject: NotRequired[Subject | None]
     # The user's access token for the MCP server, to be verified here; or `subject`.
     subject_token: NotRequired[str | None]
+    # Variables of the provider's addresses, such as `subdomain`; what is left out is known already, or the user is asked. `GET /v1/providers` lists them.
+    variables: NotRequired[dict[str, str] | None]
     # On a retry: how long the answer may be held until the outcome is known, 0 to 50 seconds.
     wait_seconds: NotRequired[int | None]
 

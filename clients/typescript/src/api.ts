@@ -243,6 +243,8 @@ export interface Need {
   provider: string;
   /** What the tool needs of it; the provider's `scopes` when left out. */
   scopes?: string[] | null;
+  /** Variables of the provider's addresses; what is left out is known already, or the user is asked. */
+  variables?: Record<string, string> | null;
 }
 
 /** An MCP notification. */
@@ -291,6 +293,22 @@ export interface Provider {
   name: string;
   /** What is asked for when a request names no scopes. */
   scopes: string[];
+  /** What stands in braces in its addresses and a request may give under `variables`. */
+  variables: ProviderVariable[];
+}
+
+/** A variable of a provider's addresses. */
+export interface ProviderVariable {
+  /** The values to choose from; empty where anything that fits may be given. */
+  choices: string[];
+  /** A value that would fit. */
+  example?: string | null;
+  /** What users know it as. */
+  label: string;
+  /** The name to give it by. */
+  name: string;
+  /** Whether the caller must give it, because nobody else may and nothing stands for it. */
+  required: boolean;
 }
 
 /** The providers that the caller may ask for. */
@@ -358,6 +376,8 @@ export interface ResolveRequest {
   subject?: Subject | null;
   /** The user's access token for the MCP server, to be verified here; or `subject`. */
   subject_token?: string | null;
+  /** Variables of the provider's addresses, such as `subdomain`; what is left out is known already, or the user is asked. `GET /v1/providers` lists them. */
+  variables?: Record<string, string> | null;
   /** On a retry: how long the answer may be held until the outcome is known, 0 to 50 seconds. */
   wait_seconds?: number | null;
 }

@@ -1,5 +1,7 @@
 //! What a tool asks for: which providers, for whom, and on whose call.
 
+use std::collections::BTreeMap;
+
 use consentry_elicitation::Prefer;
 use serde::Serialize;
 use serde_json::Value;
@@ -46,19 +48,29 @@ pub struct Need {
     provider: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    variables: BTreeMap<String, String>,
 }
 
 impl Need {
     /// This provider, with the scopes of its configuration.
     #[must_use]
     pub fn new(provider: impl Into<String>) -> Self {
-        Self { provider: provider.into(), scopes: None }
+        Self { provider: provider.into(), scopes: None, variables: BTreeMap::new() }
     }
 
     /// With these scopes.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.scopes = Some(scopes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// With this value of a variable of the provider's address, such as its `subdomain`. Without it, the user is asked
+    /// where it is not known.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.insert(name.into(), value.into());
         self
     }
 }
@@ -260,6 +272,15 @@ impl Resolve {
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         if let Needed::One(need) = self.needed {
             self.needed = Needed::One(need.scopes(scopes));
+        }
+        self
+    }
+
+    /// With this value of a variable of the provider's address; for several providers, see [`Need::variable`].
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        if let Needed::One(need) = self.needed {
+            self.needed = Needed::One(need.variable(name, value));
         }
         self
     }

@@ -57,6 +57,12 @@ codes! {
     ProviderNotAllowed = "provider_not_allowed", BAD_REQUEST, "The provider is not one that this MCP server may ask for";
     /// Beyond the provider's `allowed_scopes`.
     ScopeNotAllowed = "scope_not_allowed", BAD_REQUEST, "A scope is not allowed for this provider";
+    /// A variable that this provider does not have, or that others give.
+    VariableNotAllowed = "variable_not_allowed", BAD_REQUEST, "A variable may not be given for this provider";
+    /// A variable's value that leads nowhere the provider is.
+    VariableInvalid = "variable_invalid", BAD_REQUEST, "A variable's value does not fit this provider";
+    /// A variable that only the caller may give.
+    VariableMissing = "variable_missing", BAD_REQUEST, "A variable of this provider has no value";
     /// Forged, or bound to something else; for the MCP client, error -32602.
     RequestStateInvalid = "request_state_invalid", BAD_REQUEST, "The request state is not one of this request";
     /// No API key, or none that is known.

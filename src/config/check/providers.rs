@@ -8,6 +8,7 @@ use crate::{
     elicitation::ProviderId,
     provider::{CORE_PARAMETERS, means_later},
     scope::Scopes,
+    values::Values,
 };
 
 /// A probe carries the user's token, a revocation our client's proof, and both go where they say; these would change that.
@@ -46,7 +47,7 @@ impl Checker<'_> {
         providers
     }
 
-    fn provider(&mut self, at: &str, mut raw: raw::Provider) -> Option<Provider> {
+    pub(super) fn provider(&mut self, at: &str, mut raw: raw::Provider) -> Option<Provider> {
         let sending = self.sending(at, &mut raw);
         let client_secret = self.client_secret(&format!("{at}.client_secret"), raw.client_secret);
         let scopes = self.scopes(&format!("{at}.scopes"), raw.scopes);
@@ -125,6 +126,8 @@ impl Checker<'_> {
             reads,
             manage_url: url("manage_url", raw.manage_url),
             docs_url: url("docs_url", raw.docs_url),
+            blueprint: None,
+            variables: Values::default(),
         })
     }
 
@@ -134,7 +137,7 @@ impl Checker<'_> {
             .unwrap_or_default()
     }
 
-    fn check_provider(&mut self, at: &str, provider: &Provider) {
+    pub(super) fn check_provider(&mut self, at: &str, provider: &Provider) {
         self.name(&format!("{at}.name"), &provider.name);
         self.text(&format!("{at}.client_id"), &provider.client_id);
         self.check_proof(at, provider);

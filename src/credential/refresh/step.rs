@@ -7,7 +7,7 @@ use super::verdict::{
 };
 use crate::{
     clock::Millis,
-    connection::Status,
+    connection::{PROVIDER_CHANGED, Status},
     provider::Failure,
     store::{Lease, Watched},
 };
@@ -209,7 +209,7 @@ pub enum Finish {
 
 impl Finish {
     /// Every word that [`Finish::code`] has.
-    pub const CODES: [&'static str; 17] = [
+    pub const CODES: [&'static str; 18] = [
         "renewed",
         "moved",
         "fenced",
@@ -220,6 +220,7 @@ impl Finish {
         REFRESH_EXPIRED,
         CONSENT_EXPIRED,
         UNAUTHORIZED,
+        PROVIDER_CHANGED,
         "failed",
         "later",
         "paused",

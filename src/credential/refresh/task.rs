@@ -15,9 +15,9 @@ use crate::{
     audit::Actor,
     clock::Millis,
     config::Provider,
-    connection::{Connection, ConnectionId, Status},
-    credential::{Unwanted, access_bytes},
-    provider::{Permit, ProviderError, Tokens},
+    connection::{Connection, ConnectionId, PROVIDER_CHANGED, Status},
+    credential::{Unwanted, access_bytes, home::Home},
+    provider::{Permit, ProviderError, Tokens, fingerprint},
     secret::{Secret, SecretBytes},
     store::{Failing, Lease, Renewed, StoreError},
     telemetry::SecurityEvent,
@@ -95,11 +95,16 @@ impl Hands<'_> {
         match self.app.store.watch_connection(self.connection).await {
             // One that is taken out of use is gone: what comes for it is given back.
             Ok(Some(watched)) if !watched.connection.is_taken_out() => {
-                let seen = Seen::of(&watched, self.app.clock.now());
+                let mut seen = Seen::of(&watched, self.app.clock.now());
+                let home = Home::of_connection(self.app, &watched.connection);
+                if matches!(home, Home::Changed) {
+                    seen.over = Some(PROVIDER_CHANGED);
+                }
                 // What was received and is not stored stays at hand until its fate is known.
                 if self.held.as_ref().is_none_or(|held| held.tokens.is_none()) {
                     let connection = watched.connection;
-                    let provider = self.app.offers(&connection.server, &connection.provider);
+                    let offered = self.app.offers(&connection.server, &connection.provider).is_some();
+                    let provider = home.provider().filter(|_| offered);
                     self.held =
                         Some(Held { connection, provider, permit: None, tokens: None, renewed: None });
                 }
@@ -257,9 +262,10 @@ impl Hands<'_> {
 
     /// The connection is gone, or has ended, and with it the person's wish.
     async fn give_back(&mut self) -> Event {
-        let Some(Held { connection, tokens: Some(tokens), .. }) = &self.held else { return Event::GivenBack };
-        let provider = self.app.providers.get(&connection.provider);
-        let by_access_token = provider.is_some_and(|provider| provider.revokes_by_access_token());
+        let Some(Held { connection, provider, tokens: Some(tokens), .. }) = &self.held else {
+            return Event::GivenBack;
+        };
+        let by_access_token = provider.as_ref().is_some_and(|provider| provider.revokes_by_access_token());
         let (token, hint) = tokens.to_revoke(by_access_token);
         let unwanted = Unwanted {
             connection: Some(connection.id),
@@ -269,6 +275,9 @@ impl Hands<'_> {
             account_id: connection.account.id.as_deref(),
             token,
             hint,
+            values: &connection.values,
+            // Where they came from, which may be another place than a consent of meanwhile is for.
+            fingerprint: provider.as_deref().map(fingerprint),
         };
         match unwanted.queue(self.app).await {
             Ok(_) => Event::GivenBack,

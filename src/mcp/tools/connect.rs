@@ -16,6 +16,7 @@ use crate::{
     connect,
     connectable::Connectable,
     connection::Connection,
+    credential::home::seen_now,
     elicitation::{Elicitation, ProviderId, ServerId},
     mcp::{
         fault::Fault,
@@ -65,7 +66,7 @@ impl ToolCall {
         };
         let app = &self.mcp.app;
         let existing = app.store.connection_for(&place.server, &self.owner, place.provider.id()).await?;
-        let existing = existing.filter(|one| !one.is_taken_out());
+        let existing = existing.filter(|one| !one.is_taken_out()).map(|one| seen_now(app, one));
         let scopes = existing.as_ref().and_then(|one| connect::worth_asking(app, one));
         let scopes = scopes.unwrap_or_else(|| place.provider.scopes());
         let now = app.clock.now();

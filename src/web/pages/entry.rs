@@ -127,6 +127,10 @@ pub struct Ready {
     pub new: Vec<Permission>,
     /// Permissions that it has already.
     pub already: Vec<Permission>,
+    /// What the person said of the provider's address.
+    pub settings: Vec<Setting>,
+    /// Where they change it.
+    pub change: Option<String>,
     /// Host of the provider's authorize URL, in full.
     pub provider_host: String,
     /// The account to choose there, when it matters.
@@ -141,6 +145,15 @@ pub struct Ready {
     pub agree: Post,
     /// `POST .../decline`.
     pub decline: Post,
+}
+
+/// Something that the person said of the provider's address, or that is known of it from before.
+#[derive(Clone)]
+pub struct Setting {
+    /// What it is.
+    pub label: Label,
+    /// What it was said to be.
+    pub value: Label,
 }
 
 /// A connection that does not do.

@@ -177,6 +177,8 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         already,
         provider_host: "github.com".to_owned(),
         account_hint: hint.cloned(),
+        settings: Vec::new(),
+        change: None,
         person: Some(names.person.clone()),
         switch: Some(SWITCH.to_owned()),
         expires_at: Some(datetime!(2026-11-29 20:45 UTC)),
@@ -226,6 +228,17 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(Ready { frame: names.nobody(), person: None, switch: None, ..ready(Vec::new(), None) }),
         ),
         ("ready", Box::new(ready(Vec::new(), None))),
+        (
+            "ready-settings",
+            Box::new(Ready {
+                settings: vec![
+                    Setting { label: "Subdomain".into(), value: names.other.clone() },
+                    Setting { label: "Environment".into(), value: "Production".into() },
+                ],
+                change: Some("/connect?elicitationId=1&change=input".to_owned()),
+                ..ready(names.permissions(), None)
+            }),
+        ),
         (
             "ready-more",
             Box::new(Ready { before: before(Why::More), ..ready(names.permissions(), Some(&names.account)) }),

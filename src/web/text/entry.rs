@@ -37,6 +37,8 @@ sentences! { ENTRY:
     ready_choose(host) = "Next, you choose the account and confirm at {host}.";
     ready_hint(account, host) = "Next, choose {account} and confirm at {host}.";
     ready_password(server, provider) = "Your {provider} password stays between you and {provider}. {server} never sees it.";
+    ready_setting(label, value) = "{label}: {value}";
+    ready_change() = "Change this";
     ready_undo() = "You can disconnect whenever you like.";
     ready_until(time) = "This link works until {time}.";
     message_from(server) = "Message from {server}";

@@ -27,7 +27,7 @@ async fn the_process_says_how_it_is(db: Database) {
 
 async fn providers_are_the_callers_own(db: Database) {
     let bench = Bench::new(db).await;
-    let provider = |id: &str, name: &str| json!({ "id": id, "name": name, "scopes": ["read"], "allowed_scopes": ["read", "write"] });
+    let provider = |id: &str, name: &str| json!({ "id": id, "kind": "oauth2", "name": name, "scopes": ["read"], "allowed_scopes": ["read", "write"], "variables": [] });
     assert_eq!(
         bench.files().get("/v1/providers").await.ok(200),
         json!({ "providers": [provider("acme", "Acme"), provider("globex", "Globex")] })

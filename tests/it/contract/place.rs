@@ -1,7 +1,7 @@
 //! Values and fingerprints: where they come from, where they go, and who may change them.
 
 use consentry::{
-    elicitation::{NewElicitation, State},
+    elicitation::{Attempt, NewElicitation, State},
     revocation::{Hint, NewRevocation, RevocationId},
     vault::Sealed,
 };
@@ -63,17 +63,21 @@ async fn what_is_typed_is_the_owners_while_it_is_open(db: Database) {
 async fn a_trips_values_are_kept_while_it_is_finished(db: Database) {
     let asked = db.store.given_elicitation(&asked()).await;
     let more = values(&[("instance_url", "https://acme.example"), ("subdomain", "acme")]);
-    let live = db.store.given_attempt(&asked, NOW).await;
-    assert!(!db.store.keep_values(&live, &more).await.unwrap(), "it has not come back");
+    let place = Some(digest("another place"));
+    let live = Attempt { values: more.clone(), ..db.store.given_attempt(&asked, NOW).await };
+    assert!(!db.store.keep_values(&live).await.unwrap(), "it has not come back");
     let claimed = db.store.given_claimed(&asked, NOW).await.attempt;
-    assert!(db.store.keep_values(&claimed, &more).await.unwrap());
+    let claimed = Attempt { values: more.clone(), fingerprint: place, ..claimed };
+    assert!(db.store.keep_values(&claimed).await.unwrap());
     let offer = Sealed::from_bytes(b"sealed offer".to_vec());
     assert!(db.store.offer(&claimed, &offer, NOW).await.unwrap());
-    assert_eq!(db.store.attempt_now(&claimed).await.values, more);
-    assert!(db.store.keep_values(&claimed, &values(&[])).await.unwrap());
+    let kept = db.store.attempt_now(&claimed).await;
+    assert_eq!((&kept.values, kept.fingerprint), (&more, place));
+    let claimed = Attempt { values: values(&[]), ..claimed };
+    assert!(db.store.keep_values(&claimed).await.unwrap());
     assert!(db.store.attempt_now(&claimed).await.values.is_empty());
     assert!(db.store.decline(&owned_open(&asked), NOW).await.unwrap());
-    assert!(!db.store.keep_values(&claimed, &more).await.unwrap(), "it is over");
+    assert!(!db.store.keep_values(&claimed).await.unwrap(), "it is over");
 }
 
 async fn only_a_connection_of_the_same_values_answers_a_sibling(db: Database) {
