@@ -19,6 +19,7 @@ mod reconnect;
 mod response;
 mod restart;
 mod sealing;
+mod tenant;
 
 pub use self::{
     account::{Answer, answer, offered, seen},
@@ -34,6 +35,7 @@ pub use self::{
     reconnect::{reconnect, worth_asking},
     response::{Response, ResponseError, Verdict},
     restart::restart,
+    tenant::{Chosen, choose, tenants},
 };
 use crate::{provider::ProviderError, store::StoreError, vault::OpenError};
 

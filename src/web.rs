@@ -25,6 +25,7 @@ mod segments;
 pub mod session;
 pub mod sign_in;
 pub mod stopped;
+mod tenant;
 pub mod text;
 
 pub use router::{router, with};

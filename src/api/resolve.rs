@@ -2,6 +2,8 @@
 //!
 //! The way to `ready` is the hot one: one look-up, nothing written, the answer serialised straight to bytes.
 
+use std::collections::BTreeMap;
+
 use axum::{http::StatusCode, response::Response};
 use consentry_elicitation::{Era, INPUT_METHODS, Turn};
 use futures_util::future::try_join_all;
@@ -16,11 +18,13 @@ use crate::{
     elicitation::Elicitation,
     scope::Scopes,
     subject::Subject,
+    values::Values,
 };
 
 use super::{
     answer::{json, maybe_time, scopes, text},
     auth::Caller,
+    beside::{SlotView, slots, values},
     code,
     input::{Body, NoQuery},
     links::{ActionAnswer, action_required, answer_with},
@@ -54,6 +58,13 @@ struct CredentialView<'a> {
     #[serde(serialize_with = "scopes")]
     #[schema(value_type = Vec<String>)]
     missing_scopes: &'a Scopes,
+    /// What is known of the account's place at the provider, such as the address of its API or its tenant.
+    #[serde(serialize_with = "values")]
+    #[schema(value_type = HashMap<String, String>)]
+    values: &'a Values,
+    /// Further tokens of the same grant, by name.
+    #[schema(value_type = HashMap<String, SlotView<'a>>)]
+    slots: BTreeMap<&'a str, SlotView<'a>>,
 }
 
 /// The connection that a credential is of.
@@ -244,9 +255,11 @@ fn view<'a>(
         kind: "oauth2",
         access_token: access.token.expose(),
         token_type: &access.token_type,
-        expires_at: connection.access_expires_at,
+        expires_at: access.main_expires_at(connection),
         scopes: &connection.granted,
         missing_scopes: missing,
+        values: &connection.values,
+        slots: slots(access),
     };
     let connection = HeldView {
         id: connection.id,

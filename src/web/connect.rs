@@ -136,6 +136,15 @@ pub async fn account(here: Here, Segments(id): Segments<String>, Body(body): Bod
     }
 }
 
+/// `POST /connect/{id}/input`: what the person said on `needs-input`.
+pub async fn input(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
+    let (opened, form) = match here.posted(&id, &body).await {
+        Ok(posted) => posted,
+        Err(response) => return *response,
+    };
+    here.tenant_chosen(&opened, &form).await
+}
+
 /// `POST /connect/{id}/restart`: on `expired`, the same question again for the same person.
 pub async fn restart(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, _) = match here.posted(&id, &body).await {
@@ -232,6 +241,7 @@ impl Here {
             message: asked.message.as_deref().and_then(Message::new),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
+            notes: self.notes(asked),
             settings,
             change,
             provider_host: self.provider_host(opened),
@@ -242,6 +252,17 @@ impl Here {
             agree: self.agree_post(asked),
             decline: self.decline_post(asked),
         })
+    }
+
+    /// What must be there first, and what is chosen on the provider's page.
+    fn notes(&self, asked: &Elicitation) -> Vec<pages::Note> {
+        let Some(provider) = self.app.providers.get(&asked.provider) else { return Vec::new() };
+        let first = provider.reads.preconditions.iter().map(|one| (&one.text, one.url.clone()));
+        let all = first.chain(provider.reads.picker.iter().map(|text| (text, None)));
+        let note = |(text, url): (&String, Option<url::Url>)| {
+            Some(pages::Note { text: Message::new(text)?, link: url.and_then(pages::Away::new) })
+        };
+        all.filter_map(note).collect()
     }
 
     fn already_connected(&self, opened: &Opened, mine: &OwnedOpen) -> Response {

@@ -6,6 +6,7 @@
 
 #[macro_use]
 mod engine;
+mod answers;
 mod api;
 mod attacks;
 mod audit;

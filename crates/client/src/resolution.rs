@@ -97,6 +97,12 @@ pub enum Credential {
         /// What was asked for and not granted.
         #[serde(default)]
         missing_scopes: Vec<String>,
+        /// What is known of the account's place at the provider, such as the address of its API or its tenant.
+        #[serde(default)]
+        values: BTreeMap<String, String>,
+        /// Further tokens of the same grant, by name.
+        #[serde(default)]
+        slots: BTreeMap<String, FurtherToken>,
     },
     /// The values of a secret form.
     #[non_exhaustive]
@@ -104,6 +110,22 @@ pub enum Credential {
         /// By the names of the form's fields.
         fields: BTreeMap<String, Secret>,
     },
+}
+
+/// A further token of the same grant, such as the user's beside a bot's.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct FurtherToken {
+    /// The token.
+    pub access_token: Secret,
+    /// How to present it, mostly `Bearer`.
+    pub token_type: String,
+    /// Until when it is good, where that is known.
+    #[serde(default, with = "time::serde::rfc3339::option")]
+    pub expires_at: Option<OffsetDateTime>,
+    /// What was granted with it, as the provider calls it.
+    #[serde(default)]
+    pub scopes: Vec<String>,
 }
 
 /// The connection behind a credential.

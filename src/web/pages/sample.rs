@@ -78,6 +78,15 @@ impl Names {
         Asked { client: None, ..self.asked() }
     }
 
+    fn notes(&self) -> Vec<Note> {
+        let link = Away::parse("https://github.com/apps/example-files");
+        let first =
+            format!("An owner of your organisation must have installed our app at {}.", self.provider);
+        let picker = "On the next page, choose the repositories to share.";
+        let first = Message::new(&first).map(|text| Note { text, link });
+        first.into_iter().chain(Message::new(picker).map(|text| Note { text, link: None })).collect()
+    }
+
     fn permissions(&self) -> Vec<Permission> {
         vec![
             Permission { words: self.words.clone(), technical: "repo".into() },
@@ -175,6 +184,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         message: Message::new(&names.message),
         new: names.permissions(),
         already,
+        notes: Vec::new(),
         provider_host: "github.com".to_owned(),
         account_hint: hint.cloned(),
         settings: Vec::new(),
@@ -228,6 +238,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(Ready { frame: names.nobody(), person: None, switch: None, ..ready(Vec::new(), None) }),
         ),
         ("ready", Box::new(ready(Vec::new(), None))),
+        ("ready-notes", Box::new(Ready { notes: names.notes(), ..ready(Vec::new(), None) })),
         (
             "ready-settings",
             Box::new(Ready {
@@ -311,6 +322,19 @@ fn trip(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         attempt: "2".to_owned(),
         decline: Some(decline()),
     };
+    let choice = |value: &str, label: &Label| Choice { value: value.to_owned(), label: label.clone() };
+    pages.push((
+        "choose-tenant",
+        Box::new(ChooseTenant {
+            frame: names.frame(),
+            asked: names.asked(),
+            account: Some(names.account.clone()),
+            tenants: vec![choice("1", &names.server), choice("2", &names.other), choice("3", &names.client)],
+            first: "1".to_owned(),
+            submit: post("/connect/1/input").with("attempt", "2"),
+            decline: decline(),
+        }),
+    ));
     let not_connected = |because, code: Option<&str>| NotConnected {
         frame: names.frame(),
         asked: names.asked(),

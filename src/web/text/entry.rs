@@ -39,6 +39,8 @@ sentences! { ENTRY:
     ready_password(server, provider) = "Your {provider} password stays between you and {provider}. {server} never sees it.";
     ready_setting(label, value) = "{label}: {value}";
     ready_change() = "Change this";
+    ready_first() = "Before you continue";
+    ready_first_link(host) = "Go to {host}";
     ready_undo() = "You can disconnect whenever you like.";
     ready_until(time) = "This link works until {time}.";
     message_from(server) = "Message from {server}";
