@@ -8,10 +8,12 @@ use std::{future::Future, time::Duration};
 use crate::{
     app::App,
     audit::Actor,
+    config::Provider,
     connection::{Account, Connection, ConnectionId, NewConnection, Status},
     credential::{Access, Unwanted},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
-    provider::{ProviderError, Tenant, Tokens, Told},
+    provider::{ProviderError, Tenant, Tokens, Told, from_callback},
+    scope::Scopes,
     secret::Secret,
     store::{Settled, Settlement, StoreError},
     telemetry::SecurityEvent,
@@ -96,11 +98,13 @@ async fn redeem(
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
-    let exchanged =
-        app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &attempt.scopes).await;
+    // What does not fit is found out before the code is used.
+    let kept = from_callback(&provider, |name| said.get(name).map(str::to_owned))?;
+    let granted = granted(&provider, said).unwrap_or_else(|| attempt.scopes.clone());
+    let exchanged = app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &granted).await;
     app.metrics.exchange(&provider.id, exchanged.as_ref().err());
     let mut tokens = exchanged?;
-    tokens.values = attempt.values.clone();
+    tokens.values = attempt.values.with(&kept);
     let Told { account, tenants } = match app.providers.account(&provider, &mut tokens).await {
         Ok(told) => told,
         Err(error) => {
@@ -120,6 +124,12 @@ async fn redeem(
         give_back(app, asked, attempt, &tokens, &account).await;
     }
     settled
+}
+
+/// What the response says was granted, where the provider says it there.
+fn granted(provider: &Provider, said: &Said) -> Option<Scopes> {
+    let parameter = provider.reads.answer.scope_from_callback.as_deref()?;
+    Some(Scopes::lenient(&said.get(parameter)?.replace(provider.scope_separator, " ")))
 }
 
 /// The credential waits on the attempt until the person has said which tenant it is for.

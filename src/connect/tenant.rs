@@ -84,7 +84,7 @@ async fn carry_out(app: &App, opened: &Opened, attempt: &Attempt, tenant: &Tenan
                 return Err(Refusal::Moved);
             }
             app.metrics.callback(outcome);
-            give_back(app, asked, &tokens, &account).await;
+            give_back(app, asked, attempt, &tokens, &account).await;
         }
     }
     Ok(())

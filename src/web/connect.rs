@@ -136,15 +136,6 @@ pub async fn account(here: Here, Segments(id): Segments<String>, Body(body): Bod
     }
 }
 
-/// `POST /connect/{id}/input`: what the person said on `needs-input`.
-pub async fn input(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
-    let (opened, form) = match here.posted(&id, &body).await {
-        Ok(posted) => posted,
-        Err(response) => return *response,
-    };
-    here.tenant_chosen(&opened, &form).await
-}
-
 /// `POST /connect/{id}/restart`: on `expired`, the same question again for the same person.
 pub async fn restart(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let (opened, _) = match here.posted(&id, &body).await {

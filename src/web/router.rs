@@ -42,7 +42,6 @@ pub fn with(app: App, others: Router<App>) -> Router {
         .route("/connect/{id}/leaving", quiet(get(leaving::show)))
         .route("/connect/{id}/keep", post(connect::keep))
         .route("/connect/{id}/account", post(connect::account))
-        .route("/connect/{id}/input", post(connect::input))
         .route("/connect/{id}/decline", post(connect::decline))
         .route("/connect/{id}/restart", post(connect::restart))
         .route("/connect/{id}/resume", acting(get(callback::resume)))

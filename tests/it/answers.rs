@@ -1,5 +1,6 @@
 //! What a provider's answers are read for beside one token: values that are kept, further tokens, one of several tenants.
 
+mod callback;
 mod kept;
 mod slots;
 mod tenants;
