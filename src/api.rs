@@ -5,7 +5,6 @@
 
 mod answer;
 mod auth;
-mod beside;
 mod code;
 mod connections;
 mod create;

@@ -1,5 +1,7 @@
 //! What the flow seals, and for which row. Each value has one place, named here once.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -7,12 +9,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::{
     clock::Millis,
     connection::{Account, ConnectionId},
-    credential::SealedSlots,
     elicitation::{AttemptId, Elicitation},
-    provider::{Tenant, Tokens},
+    provider::Tokens,
     scope::Scopes,
     secret::{Secret, SecretBytes},
-    values::Values,
     vault::{OpenError, Place, Sealed, Vault},
 };
 
@@ -65,24 +65,7 @@ pub(super) struct Offer {
     account_label: Option<String>,
     #[serde(default)]
     #[zeroize(skip)]
-    consent_expires_at: Option<Millis>,
-    #[serde(default)]
-    #[zeroize(skip)]
-    slots: SealedSlots,
-    /// What is known of the provider for this grant, as JSON.
-    #[serde(default)]
-    values: Option<String>,
-    /// The tenants that the person chooses from; none where there is nothing to choose.
-    #[serde(default)]
-    #[zeroize(skip)]
-    tenants: Vec<SealedTenant>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SealedTenant {
-    id: String,
-    label: String,
-    values: Option<String>,
+    values: BTreeMap<String, String>,
 }
 
 impl Offer {
@@ -96,34 +79,8 @@ impl Offer {
             granted: tokens.granted.to_vec(),
             account_id: account.id.clone(),
             account_label: account.label.clone(),
-            consent_expires_at: tokens.consent_expires_at,
-            slots: SealedSlots::of(&tokens.slots),
-            values: tokens.values.to_json(),
-            tenants: Vec::new(),
+            values: tokens.values.clone(),
         }
-    }
-
-    /// The same, with tenants that the person chooses from first.
-    pub(super) fn among(tokens: &Tokens, account: &Account, tenants: &[Tenant]) -> Self {
-        let sealed = tenants.iter().map(|tenant| SealedTenant {
-            id: tenant.id.clone(),
-            label: tenant.label.clone(),
-            values: tenant.values.to_json(),
-        });
-        let tenants = sealed.collect();
-        let mut offer = Self::new(tokens, account);
-        offer.tenants = tenants;
-        offer
-    }
-
-    /// The tenants to choose from.
-    pub(super) fn tenants(&self) -> Vec<Tenant> {
-        let opened = |tenant: &SealedTenant| Tenant {
-            id: tenant.id.clone(),
-            label: tenant.label.clone(),
-            values: Values::from_json(tenant.values.as_deref()).unwrap_or_default(),
-        };
-        self.tenants.iter().map(opened).collect()
     }
 
     pub(super) fn seal(
@@ -159,10 +116,7 @@ impl Offer {
             refresh_expires_at: self.refresh_expires_at,
             granted: Scopes::new(self.granted.iter().cloned()).unwrap_or_default(),
             id_token: None,
-            consent_expires_at: self.consent_expires_at,
-            slots: self.slots.tokens(),
-            values: Values::from_json(self.values.as_deref()).unwrap_or_default(),
-            answer: serde_json::Value::Null,
+            values: self.values.clone(),
         }
     }
 }

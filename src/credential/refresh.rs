@@ -11,7 +11,6 @@ mod machine;
 mod step;
 mod task;
 mod verdict;
-mod which;
 
 pub use self::{
     flight::{Ending, Refreshes},

@@ -6,7 +6,6 @@
 
 #[macro_use]
 mod engine;
-mod answers;
 mod api;
 mod attacks;
 mod audit;
@@ -29,6 +28,7 @@ mod refresh;
 mod replicas;
 mod revocations;
 mod rows;
+mod secrets;
 mod step_up;
 mod tidy;
 mod variables;
