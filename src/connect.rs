@@ -27,7 +27,7 @@ pub use self::{
     arrive::{Arrival, Arriving, arrive, resume},
     ask::{Prepared, Question, as_ask, ask, ask_once, asked_before, link, read, satisfy},
     close::{close, hear},
-    code::{CodeCookie, Minted, TriesLeft, is_by_code, mint, prove},
+    code::{CodeCookie, Minted, TriesLeft, is_by_code, mint, mints, prove},
     cookie::AttemptCookie,
     finish::FINISH_PATIENCE,
     input::{Inputs, Typed, inputs, leads_to, type_in},
