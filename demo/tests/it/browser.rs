@@ -11,7 +11,8 @@ use crate::http;
 pub(crate) struct Browser {
     cookies: HashMap<(String, String), String>,
     here: Option<Url>,
-    page: String,
+    /// What the last page holds.
+    pub(crate) page: String,
 }
 
 impl Browser {

@@ -6,6 +6,7 @@
 #[path = "../../../../demo/tests/it/browser.rs"]
 mod browser;
 mod client;
+mod codes;
 mod example;
 mod played;
 mod replicas;
