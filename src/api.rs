@@ -5,6 +5,7 @@
 
 mod answer;
 mod auth;
+mod beside;
 mod code;
 mod connections;
 mod create;

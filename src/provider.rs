@@ -8,6 +8,7 @@ mod account;
 mod answer;
 mod authentication;
 mod budget;
+mod capture;
 pub mod catalogue;
 mod concrete;
 mod coverage;
@@ -20,45 +21,63 @@ mod filled;
 mod fingerprint;
 mod id_token;
 mod known;
+mod life;
 mod path;
 mod placeholders;
 mod rate;
 mod refresh;
 mod request;
 mod revocation;
+mod signature;
 mod standing;
 mod steps;
+mod tenant;
 mod tokens;
 
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::Value;
 use url::Url;
 
-pub(crate) use self::{
-    account::said, coverage::to_ask, departure::CORE_PARAMETERS, path::find, request::RENAMEABLE,
-};
 use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
+    capture::from_callback,
     concrete::NotConcrete,
     departure::Departure,
     endpoints::Endpoints,
     error::{AuthorizationError, ProviderError, classify_authorization_error, clean},
     failure::{Class, Failure, means_later},
     fingerprint::fingerprint,
+    signature::is_genuine,
     standing::{Paused, Why},
-    tokens::Tokens,
+    tenant::Tenant,
+    tokens::{SlotTokens, Tokens},
+};
+pub(crate) use self::{
+    coverage::{as_asked, to_ask},
+    departure::CORE_PARAMETERS,
+    request::RENAMEABLE,
 };
 use crate::{
     clock::Clock,
-    config::Provider,
+    config::{CaptureFrom, Probe, ProbeOf, Provider},
     connection::Account,
     elicitation::ProviderId,
     outbound::Outbound,
     scope::Scopes,
     secret::{Hash, Secret},
 };
+
+/// What a provider told of a grant.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Whose account it is.
+    pub account: Account,
+    /// The tenants to choose from; none where there is no choice.
+    pub tenants: Vec<Tenant>,
+}
 
 /// Every configured provider. Cheap to clone.
 #[derive(Clone)]
@@ -189,19 +208,60 @@ impl Providers {
         id_token::same(token, provider.issuer.as_deref(), &provider.client_id, sub)
     }
 
-    /// Whose account the tokens are for: by the probe, `userinfo`, or the ID token; nothing when there is none of them.
+    /// Whose account the tokens are for, and which tenants they cover: by the probe, `userinfo`, the ID token or what
+    /// came with the tokens; nothing when there is none of them. What is kept of these answers is added to `values` of
+    /// the tokens.
     ///
     /// # Errors
     /// [`ProviderError::Denied`] when the new token is not let in, [`ProviderError::Malformed`] when no stable id can
-    /// be told, [`ProviderError::AccountMismatch`] when two answers speak of two accounts, and the usual ones.
-    pub async fn account(&self, provider: &Provider, tokens: &Tokens) -> Result<Account, ProviderError> {
-        if let Some(probe) = &provider.probe
-            && let Some(url) = &probe.url
-        {
-            return account::probe(provider, probe, url, tokens, &self.0.outbound).await;
+    /// be told or a value is not what it must be, [`ProviderError::AccountMismatch`] when two answers speak of two
+    /// accounts, and the usual ones.
+    pub async fn account(&self, provider: &Provider, tokens: &mut Tokens) -> Result<Told, ProviderError> {
+        let All { outbound, clock, .. } = &*self.0;
+        let kept = capture::from_answer(provider, CaptureFrom::Answer, &tokens.answer)?;
+        tokens.values = tokens.values.with(&kept);
+        let mut probed = Value::Null;
+        let account = match &provider.probe {
+            Some(probe) => {
+                probed = self.probe(provider, probe, tokens).await?;
+                let kept = capture::from_answer(provider, CaptureFrom::Probe, &probed)?;
+                tokens.values = tokens.values.with(&kept);
+                account::told(probe, &probed, &tokens.values)?
+            }
+            None => {
+                let endpoints = self.endpoints(provider).await?;
+                account::open_id(provider, &endpoints, tokens, clock.now(), outbound).await?
+            }
+        };
+        let mut tenants = Vec::new();
+        if let Some(choice) = &provider.reads.choice {
+            if let Some(url) = &choice.url {
+                probed = account::call(provider, url, tokens, outbound).await?;
+            }
+            tenants = tenant::tenants(provider, choice, &probed)?;
         }
-        let endpoints = self.endpoints(provider).await?;
-        account::open_id(provider, &endpoints, tokens, self.0.clock.now(), &self.0.outbound).await
+        Ok(Told { account, tenants })
+    }
+
+    /// What the probe is read from.
+    async fn probe(
+        &self,
+        provider: &Provider,
+        probe: &Probe,
+        tokens: &Tokens,
+    ) -> Result<Value, ProviderError> {
+        match (&probe.url, probe.of) {
+            (Some(url), _) => account::probe(provider, probe, url, tokens, &self.0.outbound).await,
+            (None, ProbeOf::Answer) => Ok(tokens.answer.clone()),
+            (None, ProbeOf::IdToken) => {
+                let endpoints = self.endpoints(provider).await?;
+                let missing = ProviderError::Malformed { what: "id_token" };
+                let (token, issuer) =
+                    tokens.id_token.as_ref().zip(endpoints.issuer.as_deref()).ok_or(missing)?;
+                let claims = id_token::claims(token, issuer, &provider.client_id, self.0.clock.now())?;
+                Ok(Value::Object(claims))
+            }
+        }
     }
 
     /// Revokes a token, within the provider's budget; `hint` is `access_token` or `refresh_token` (RFC 7009, section 2.1). A token that the provider

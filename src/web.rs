@@ -21,11 +21,11 @@ pub mod pages;
 pub mod parameters;
 pub mod request_id;
 mod router;
-mod secret;
 mod segments;
 pub mod session;
 pub mod sign_in;
 pub mod stopped;
+mod tenant;
 pub mod text;
 
 pub use router::{router, with};

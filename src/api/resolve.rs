@@ -11,22 +11,20 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    app::App,
     clock::Millis,
     connect::{self, Prepared},
     connection::{Connection, ConnectionId},
-    credential::{self, Credential, Resolved, Wanted},
+    credential::{self, Access, Resolved, Wanted},
     elicitation::Elicitation,
     scope::Scopes,
-    secret::Secret,
-    secret_form::Typed,
     subject::Subject,
-    usage::Use,
+    values::Values,
 };
 
 use super::{
-    answer::{json, maybe_secret, maybe_time, scopes, secrets, text, typed},
+    answer::{json, maybe_time, scopes, text},
     auth::Caller,
+    beside::{SlotView, slots, values},
     code,
     input::{Body, NoQuery},
     links::{ActionAnswer, action_required, answer_with},
@@ -39,36 +37,10 @@ use super::{
 
 /// A credential, handed out.
 #[derive(Serialize, ToSchema)]
-#[serde(untagged)]
 #[schema(as = Credential)]
-enum CredentialView<'a> {
-    Token(TokenView<'a>),
-    Secret(SecretView<'a>),
-}
-
-/// The kind of a credential that is an access token.
-#[derive(Clone, Copy, Serialize, ToSchema)]
-#[schema(as = TokenKind)]
-enum TokenKind {
-    #[serde(rename = "oauth2")]
-    OAuth2,
-}
-
-/// The kind of a credential that a user has typed.
-#[derive(Clone, Copy, Serialize, ToSchema)]
-#[schema(as = SecretKind)]
-enum SecretKind {
-    #[serde(rename = "secret")]
-    Secret,
-}
-
-/// An access token.
-#[derive(Serialize, ToSchema)]
-#[schema(as = TokenCredential)]
-struct TokenView<'a> {
+struct CredentialView<'a> {
     /// `oauth2`.
-    #[schema(inline)]
-    kind: TokenKind,
+    kind: &'static str,
     /// The access token.
     #[schema(format = Password)]
     access_token: &'a str,
@@ -86,49 +58,13 @@ struct TokenView<'a> {
     #[serde(serialize_with = "scopes")]
     #[schema(value_type = Vec<String>)]
     missing_scopes: &'a Scopes,
-    /// How to use it.
-    #[serde(rename = "use")]
-    usage: UseView,
-}
-
-/// What a user has typed: an API key, or several values.
-#[derive(Serialize, ToSchema)]
-#[schema(as = SecretCredential)]
-struct SecretView<'a> {
-    /// `secret`.
-    #[schema(inline)]
-    kind: SecretKind,
-    /// The values by the names of the form's fields; a field that was left empty is not there.
-    #[serde(serialize_with = "typed")]
+    /// What is known of the account's place at the provider, such as the address of its API or its tenant.
+    #[serde(serialize_with = "values")]
     #[schema(value_type = HashMap<String, String>)]
-    fields: &'a Typed,
-    /// How to use them.
-    #[serde(rename = "use")]
-    usage: UseView,
-}
-
-/// How to use a credential: what goes into each request to the provider's API, with every value in its place.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Use)]
-struct UseView {
-    /// Where the API is; null where the settings do not say.
-    #[serde(serialize_with = "maybe_secret")]
-    #[schema(value_type = Option<String>)]
-    base_url: Option<Secret>,
-    /// Headers for each request.
-    #[serde(serialize_with = "secrets")]
-    #[schema(value_type = HashMap<String, String>)]
-    headers: BTreeMap<String, Secret>,
-    /// Query parameters for each request, to be encoded.
-    #[serde(serialize_with = "secrets")]
-    #[schema(value_type = HashMap<String, String>)]
-    query: BTreeMap<String, Secret>,
-}
-
-impl From<Use> for UseView {
-    fn from(used: Use) -> Self {
-        Self { base_url: used.base_url, headers: used.headers, query: used.query }
-    }
+    values: &'a Values,
+    /// Further tokens of the same grant, by name.
+    #[schema(value_type = HashMap<String, SlotView<'a>>)]
+    slots: BTreeMap<&'a str, SlotView<'a>>,
 }
 
 /// The connection that a credential is of.
@@ -286,8 +222,8 @@ pub(super) fn ready(
 ) -> Result<Option<Response>, Problem> {
     let mut views = Vec::with_capacity(found.len());
     for one in found {
-        let Resolved::Ready { connection, credential, missing } = one else { return Ok(None) };
-        views.push((connection, view(&caller.app, connection, credential, missing)));
+        let Resolved::Ready { connection, access, missing } = one else { return Ok(None) };
+        views.push((connection, view(connection, access, missing)));
     }
     let now = caller.app.clock.now();
     let mut views: Vec<_> = views
@@ -311,25 +247,19 @@ pub(super) fn ready(
 }
 
 fn view<'a>(
-    app: &App,
     connection: &'a Connection,
-    credential: &'a Credential,
+    access: &'a Access,
     missing: &'a Scopes,
 ) -> (CredentialView<'a>, HeldView<'a>) {
-    let usage = credential::usage(app, connection, credential).into();
-    let credential = match credential {
-        Credential::Token(access) => CredentialView::Token(TokenView {
-            kind: TokenKind::OAuth2,
-            access_token: access.token.expose(),
-            token_type: &access.token_type,
-            expires_at: connection.access_expires_at,
-            scopes: &connection.granted,
-            missing_scopes: missing,
-            usage,
-        }),
-        Credential::Fields(fields) => {
-            CredentialView::Secret(SecretView { kind: SecretKind::Secret, fields, usage })
-        }
+    let credential = CredentialView {
+        kind: "oauth2",
+        access_token: access.token.expose(),
+        token_type: &access.token_type,
+        expires_at: access.main_expires_at(connection),
+        scopes: &connection.granted,
+        missing_scopes: missing,
+        values: &connection.values,
+        slots: slots(access),
     };
     let connection = HeldView {
         id: connection.id,

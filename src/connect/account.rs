@@ -70,6 +70,10 @@ async fn carry_out(
     let from = AttemptState::Offered;
     let sealed = attempt.offer.as_ref().filter(|_| attempt.state == from);
     let offer = Offer::open(&app.vault, asked, attempt.id, sealed.ok_or(Refusal::Moved)?)?;
+    // Which tenant is asked first.
+    if !offer.tenants().is_empty() {
+        return Err(Refusal::Moved);
+    }
     let (tokens, account) = (offer.tokens(), offer.account());
     let existing = app.store.connection_for(&asked.server, &asked.owner, &asked.provider).await?;
     if seen_by_person.is_some_and(|seen_by_person| seen_by_person != seen(existing.as_ref())) {

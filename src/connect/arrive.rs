@@ -1,6 +1,6 @@
 //! Coming back from the provider. The order is the security (R71):
 //!
-//! 1. read strictly; 2. find the attempt by the hash of `state`; 3. this attempt's cookie; 4. the path and `iss`;
+//! 1. read strictly; 2. find the attempt by the hash of `state`; 3. this attempt's cookie; 4. path, `iss`, signature;
 //! 5. the session (or this browser's code) and the comparison, or park; 6. claim; then [`finish`](super::finish).
 //!
 //! Up to the claim nothing is spent, so that a stranger who knows everything but the cookie and the session burns
@@ -10,7 +10,7 @@ use crate::{
     app::App,
     audit::{About, Actor},
     elicitation::{Attempt, AttemptId, AttemptState, ElicitationId, Outcome, ProviderId, ServerId},
-    provider::{AuthorizationError, classify_authorization_error, clean},
+    provider::{AuthorizationError, classify_authorization_error, clean, is_genuine},
     telemetry::SecurityEvent,
 };
 
@@ -74,7 +74,9 @@ pub async fn arrive(
         }
         return Ok(mismatch(app, &attempt));
     }
-    check(app, response, attempt, at).await
+    let provider = app.providers.get(at.provider);
+    let genuine = provider.is_none_or(|provider| is_genuine(&provider, parameters));
+    check(app, response, attempt, at, genuine).await
 }
 
 /// The way on after a sign-in that was missing: the same checks again, from the parked response, cookie and session
@@ -99,7 +101,8 @@ pub async fn resume(
     let Some(parked) = parked else { return Ok(Arrival::Done(elicitation, id)) };
     let response = Response::open(&app.vault, opened.mine.elicitation(), id, parked)?;
     let at = Arriving { server: &attempt.server, provider: &attempt.provider, browser, cookie };
-    check(app, response, attempt.clone(), &at).await
+    // What was parked was genuine.
+    check(app, response, attempt.clone(), &at, true).await
 }
 
 /// Steps 3 to 6.
@@ -108,11 +111,13 @@ async fn check(
     response: Response,
     attempt: Attempt,
     at: &Arriving<'_>,
+    genuine: bool,
 ) -> Result<Arrival, Refusal> {
     if !is_this_browsers(app, &attempt, at) {
         return Ok(other_browser(app, Some(&attempt)));
     }
-    if !is_issuers(&attempt, response.issuer.as_deref()) {
+    let unsigned = !genuine && matches!(response.verdict, Verdict::Code(_));
+    if unsigned || !is_issuers(&attempt, response.issuer.as_deref()) {
         return Ok(mismatch(app, &attempt));
     }
     let done = Arrival::Done(attempt.elicitation, attempt.id);

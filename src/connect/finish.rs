@@ -8,11 +8,13 @@ use std::{future::Future, time::Duration};
 use crate::{
     app::App,
     audit::Actor,
-    connection::{Account, Connection, ConnectionId, Marks, NewConnection, Status},
-    credential::Unwanted,
+    config::Provider,
+    connection::{Account, Connection, ConnectionId, NewConnection, Status},
+    credential::{Access, Unwanted},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
-    provider::{ProviderError, Tokens},
-    secret::{Secret, SecretBytes},
+    provider::{ProviderError, Tenant, Tokens, Told, from_callback},
+    scope::Scopes,
+    secret::Secret,
     store::{Settled, Settlement, StoreError},
     telemetry::SecurityEvent,
     vault::OpenError,
@@ -96,22 +98,54 @@ async fn redeem(
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
-    let exchanged =
-        app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &attempt.scopes).await;
+    // What does not fit is found out before the code is used.
+    let kept = from_callback(&provider, |name| said.get(name).map(str::to_owned))?;
+    let granted = granted(&provider, said).unwrap_or_else(|| attempt.scopes.clone());
+    let exchanged = app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &granted).await;
     app.metrics.exchange(&provider.id, exchanged.as_ref().err());
-    let tokens = exchanged?;
-    let account = match app.providers.account(&provider, &tokens).await {
-        Ok(account) => account,
+    let mut tokens = exchanged?;
+    tokens.values = attempt.values.with(&kept);
+    let Told { account, tenants } = match app.providers.account(&provider, &mut tokens).await {
+        Ok(told) => told,
         Err(error) => {
             give_back(app, asked, attempt, &tokens, &Account::default()).await;
             return Err(error.into());
         }
     };
-    let settled = compare_and_settle(app, attempt, mine, &tokens, &account).await;
+    let settled = match tenants.as_slice() {
+        [_, _, ..] => ask_for_tenant(app, attempt, asked, &tokens, &account, &tenants).await,
+        [only] => {
+            tokens.values = tokens.values.with(&only.values);
+            compare_and_settle(app, attempt, mine, &tokens, &account).await
+        }
+        [] => compare_and_settle(app, attempt, mine, &tokens, &account).await,
+    };
     if settled.is_err() {
         give_back(app, asked, attempt, &tokens, &account).await;
     }
     settled
+}
+
+/// What the response says was granted, where the provider says it there.
+fn granted(provider: &Provider, said: &Said) -> Option<Scopes> {
+    let parameter = provider.reads.answer.scope_from_callback.as_deref()?;
+    Some(Scopes::lenient(&said.get(parameter)?.replace(provider.scope_separator, " ")))
+}
+
+/// The credential waits on the attempt until the person has said which tenant it is for.
+async fn ask_for_tenant(
+    app: &App,
+    attempt: &Attempt,
+    asked: &Elicitation,
+    tokens: &Tokens,
+    account: &Account,
+    tenants: &[Tenant],
+) -> Result<Option<Outcome>, Refusal> {
+    let offer = Offer::among(tokens, account, tenants).seal(&app.vault, asked, attempt.id)?;
+    if app.store.offer(attempt, &offer, app.clock.now()).await? {
+        return Ok(None);
+    }
+    closed_meanwhile(app, attempt, asked, tokens, account).await
 }
 
 /// Step 8 and 9: another account than the connection has is asked about; else settle, and compare again when the
@@ -225,21 +259,20 @@ fn seal_connection(
     let refresh = tokens.refresh_token.as_ref().or(kept.as_ref()).map(|token| {
         app.vault.seal(&connection_place(asked, id, "refresh", generation), token.expose().as_bytes())
     });
-    let access = SecretBytes::new(crate::credential::access_bytes(&tokens.access_token, &tokens.token_type));
+    let access = Access::of(tokens);
     Ok(NewConnection {
         id,
         account: account.clone(),
         granted: tokens.granted.clone(),
         asked: answered.map_or_else(|| attempt.scopes.clone(), |one| one.asked.union(&attempt.scopes)),
         generation,
-        access: app.vault.seal(&connection_place(asked, id, "access", generation), access.expose()),
+        access: app.vault.seal(&connection_place(asked, id, "access", generation), access.bytes().expose()),
         refresh,
-        access_expires_at: tokens.access_expires_at,
+        access_expires_at: access.expires_at(),
         refresh_expires_at: tokens.refresh_expires_at.or(idle_end).or(kept_until.flatten()),
-        consent_expires_at: consent_end,
-        values: attempt.values.clone(),
+        consent_expires_at: tokens.consent_expires_at.or(consent_end),
+        values: tokens.values.clone(),
         fingerprint: attempt.fingerprint,
-        marks: Marks::default(),
     })
 }
 
@@ -265,20 +298,23 @@ pub(super) async fn give_back(
     account: &Account,
 ) {
     let Some(provider) = app.providers.get(&asked.provider) else { return };
-    let (token, hint) = tokens.to_revoke(provider.revokes_by_access_token());
-    let unwanted = Unwanted {
-        connection: None,
-        server: &asked.server,
-        owner: &asked.owner,
-        provider: &asked.provider,
-        account_id: account.id.as_deref(),
-        token,
-        hint,
-        values: &attempt.values,
-        fingerprint: attempt.fingerprint,
-    };
-    if let Err(error) = unwanted.queue(app).await {
-        tracing::warn!(elicitation = %asked.id, %error, "a token was not given back");
+    let by_access_token = provider.revokes_by_access_token();
+    let slots = tokens.slots.values().map(|slot| slot.to_revoke(by_access_token));
+    for (token, hint) in slots.chain([tokens.to_revoke(by_access_token)]) {
+        let unwanted = Unwanted {
+            connection: None,
+            server: &asked.server,
+            owner: &asked.owner,
+            provider: &asked.provider,
+            account_id: account.id.as_deref(),
+            token,
+            hint,
+            values: &attempt.values,
+            fingerprint: attempt.fingerprint,
+        };
+        if let Err(error) = unwanted.queue(app).await {
+            tracing::warn!(elicitation = %asked.id, %error, "a token was not given back");
+        }
     }
 }
 
@@ -290,7 +326,7 @@ async fn close_failed(app: &App, asked: &Elicitation, reason: &str) {
 
 /// Whether the person must be asked: two ids that differ, or an account that was known and now is not (R12). Where no
 /// account was known before, nothing can be compared.
-fn is_another(before: &Account, now: &Account) -> bool {
+pub(super) fn is_another(before: &Account, now: &Account) -> bool {
     before.id.is_some() && before.id != now.id
 }
 

@@ -1,7 +1,5 @@
 //! What the flow seals, and for which row. Each value has one place, named here once.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -9,10 +7,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::{
     clock::Millis,
     connection::{Account, ConnectionId},
+    credential::SealedSlots,
     elicitation::{AttemptId, Elicitation},
-    provider::Tokens,
+    provider::{Tenant, Tokens},
     scope::Scopes,
     secret::{Secret, SecretBytes},
+    values::Values,
     vault::{OpenError, Place, Sealed, Vault},
 };
 
@@ -65,7 +65,24 @@ pub(super) struct Offer {
     account_label: Option<String>,
     #[serde(default)]
     #[zeroize(skip)]
-    values: BTreeMap<String, String>,
+    consent_expires_at: Option<Millis>,
+    #[serde(default)]
+    #[zeroize(skip)]
+    slots: SealedSlots,
+    /// What is known of the provider for this grant, as JSON.
+    #[serde(default)]
+    values: Option<String>,
+    /// The tenants that the person chooses from; none where there is nothing to choose.
+    #[serde(default)]
+    #[zeroize(skip)]
+    tenants: Vec<SealedTenant>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SealedTenant {
+    id: String,
+    label: String,
+    values: Option<String>,
 }
 
 impl Offer {
@@ -79,8 +96,34 @@ impl Offer {
             granted: tokens.granted.to_vec(),
             account_id: account.id.clone(),
             account_label: account.label.clone(),
-            values: tokens.values.clone(),
+            consent_expires_at: tokens.consent_expires_at,
+            slots: SealedSlots::of(&tokens.slots),
+            values: tokens.values.to_json(),
+            tenants: Vec::new(),
         }
+    }
+
+    /// The same, with tenants that the person chooses from first.
+    pub(super) fn among(tokens: &Tokens, account: &Account, tenants: &[Tenant]) -> Self {
+        let sealed = tenants.iter().map(|tenant| SealedTenant {
+            id: tenant.id.clone(),
+            label: tenant.label.clone(),
+            values: tenant.values.to_json(),
+        });
+        let tenants = sealed.collect();
+        let mut offer = Self::new(tokens, account);
+        offer.tenants = tenants;
+        offer
+    }
+
+    /// The tenants to choose from.
+    pub(super) fn tenants(&self) -> Vec<Tenant> {
+        let opened = |tenant: &SealedTenant| Tenant {
+            id: tenant.id.clone(),
+            label: tenant.label.clone(),
+            values: Values::from_json(tenant.values.as_deref()).unwrap_or_default(),
+        };
+        self.tenants.iter().map(opened).collect()
     }
 
     pub(super) fn seal(
@@ -116,7 +159,10 @@ impl Offer {
             refresh_expires_at: self.refresh_expires_at,
             granted: Scopes::new(self.granted.iter().cloned()).unwrap_or_default(),
             id_token: None,
-            values: self.values.clone(),
+            consent_expires_at: self.consent_expires_at,
+            slots: self.slots.tokens(),
+            values: Values::from_json(self.values.as_deref()).unwrap_or_default(),
+            answer: serde_json::Value::Null,
         }
     }
 }

@@ -66,8 +66,9 @@ pub async fn disconnect(
     reason: &str,
 ) -> Result<Option<Removed>, Refusal> {
     let mut why = Revocation::Impossible;
-    let to_revoke =
-        |connection: &Connection| to_revoke(app, connection).map_err(|because| why = because).ok();
+    let to_revoke = |connection: &Connection| {
+        to_revoke(app, connection).map_err(|because| why = because).unwrap_or_default()
+    };
     let gone = app.store.disconnect(server, id, reason, to_revoke, app.clock.now()).await?;
     Ok(gone.map(|gone| Removed { connection: gone.connection, queued: gone.revocation.ok_or(why) }))
 }
@@ -125,7 +126,7 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
 }
 
 /// What the provider is told of a connection that is removed, or why it is told nothing.
-fn to_revoke(app: &App, connection: &Connection) -> Result<NewRevocation, Revocation> {
+fn to_revoke(app: &App, connection: &Connection) -> Result<Vec<NewRevocation>, Revocation> {
     let provider = match Home::of_connection(app, connection) {
         Home::Same(provider) | Home::Unsaid(provider) => provider,
         // To another place than the one that it is for, nothing is sent (R63).
@@ -138,32 +139,43 @@ fn to_revoke(app: &App, connection: &Connection) -> Result<NewRevocation, Revoca
             });
         }
     };
-    let opened = token(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
+    let opened = tokens(app, connection, provider.revokes_by_access_token()).inspect_err(|error| {
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
         tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
     });
-    let (token, hint) = opened.map_err(|_| Revocation::Unreadable)?;
-    let unwanted = Unwanted {
-        connection: Some(connection.id),
-        server: &connection.server,
-        owner: &connection.owner,
-        provider: &connection.provider,
-        account_id: connection.account.id.as_deref(),
-        token: &token,
-        hint,
-        values: &connection.values,
-        fingerprint: Some(fingerprint(&provider)),
+    let sealed = |(token, hint): &(Secret, Hint)| {
+        let unwanted = Unwanted {
+            connection: Some(connection.id),
+            server: &connection.server,
+            owner: &connection.owner,
+            provider: &connection.provider,
+            account_id: connection.account.id.as_deref(),
+            token,
+            hint: *hint,
+            values: &connection.values,
+            fingerprint: Some(fingerprint(&provider)),
+        };
+        unwanted.seal(app)
     };
-    Ok(unwanted.seal(app))
+    let opened = opened.map_err(|_| Revocation::Unreadable)?;
+    Ok(opened.iter().map(sealed).collect())
 }
 
 /// The refresh token where there is one: revoking it ends what was made from it (RFC 7009, section 2.1). A provider with
-/// a way of its own may want the access token.
-fn token(app: &App, connection: &Connection, by_access: bool) -> Result<(Secret, Hint), OpenError> {
-    let Some(sealed) = connection.refresh.as_ref().filter(|_| !by_access) else {
-        return Ok((open_access(&app.vault, connection)?.token, Hint::Access));
-    };
-    let token =
-        app.vault.open(&connection.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)?;
-    Ok((token, Hint::Refresh))
+/// a way of its own may want the access token. Then the further tokens of the grant, each in the same way.
+fn tokens(app: &App, connection: &Connection, by_access: bool) -> Result<Vec<(Secret, Hint)>, OpenError> {
+    let access = open_access(&app.vault, connection);
+    let mut all = Vec::new();
+    match connection.refresh.as_ref().filter(|_| !by_access) {
+        Some(sealed) => {
+            let token = app.vault.open(&connection.place("refresh"), sealed)?.into_secret();
+            all.push((token.ok_or(OpenError::Malformed)?, Hint::Refresh));
+        }
+        None => all.push((access.clone()?.token, Hint::Access)),
+    }
+    for slot in access.iter().flat_map(|access| access.slots.values()) {
+        let (token, hint) = slot.to_revoke(by_access);
+        all.push((token.clone(), hint));
+    }
+    Ok(all)
 }

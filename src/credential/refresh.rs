@@ -11,6 +11,7 @@ mod machine;
 mod step;
 mod task;
 mod verdict;
+mod which;
 
 pub use self::{
     flight::{Ending, Refreshes},

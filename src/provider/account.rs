@@ -4,8 +4,6 @@
 //! and refused when it cannot be told exactly. The label is the provider's text: bounded, without control characters, and
 //! never compared.
 
-use std::collections::BTreeMap;
-
 use http::{HeaderName, HeaderValue, Method, Request, header};
 use serde_json::{Map, Value};
 use url::Url;
@@ -17,6 +15,7 @@ use crate::{
     outbound::{Answer, Outbound, OutboundError},
     provider::{endpoints::Endpoints, error::ProviderError, filled, id_token, path, tokens::Tokens},
     secret::Secret,
+    values::Values,
 };
 
 const LONGEST_ID: usize = 255;
@@ -29,7 +28,7 @@ pub(super) async fn probe(
     url: &str,
     tokens: &Tokens,
     outbound: &Outbound,
-) -> Result<Account, ProviderError> {
+) -> Result<Value, ProviderError> {
     let mut request = bearing(provider, probe, url, tokens)?;
     if probe.method == ProbeMethod::Post {
         *request.method_mut() = Method::POST;
@@ -46,15 +45,29 @@ pub(super) async fn probe(
     if probe.ok.as_ref().is_some_and(|ok| path::find(&answer, &ok.path) != Some(&ok.equals)) {
         return Err(ProviderError::Malformed { what: "account_answer" });
     }
-    told(probe, &answer, &tokens.values)
+    Ok(answer)
+}
+
+/// A further question about the grant, with the token as the probe sends it.
+pub(super) async fn call(
+    provider: &Provider,
+    url: &str,
+    tokens: &Tokens,
+    outbound: &Outbound,
+) -> Result<Value, ProviderError> {
+    let request = match &provider.probe {
+        Some(probe) => bearing(provider, probe, url, tokens)?,
+        None => {
+            let url = filled::address(url, &provider.client_id, &tokens.values)?;
+            get(&url, Some("Bearer"), &tokens.access_token)?
+        }
+    };
+    let answer = outbound.send(request).await.map_err(unreachable)?;
+    read(&answer)
 }
 
 /// The account that an answer speaks of.
-pub(super) fn told(
-    probe: &Probe,
-    answer: &Value,
-    values: &BTreeMap<String, String>,
-) -> Result<Account, ProviderError> {
+pub(super) fn told(probe: &Probe, answer: &Value, values: &Values) -> Result<Account, ProviderError> {
     let id = path::exact(answer, values, &probe.id).filter(|id| is_id(id));
     let id = id.ok_or(ProviderError::Malformed { what: "account_id" })?;
     let label = label(&path::readable(answer, values, &probe.label));
@@ -62,7 +75,7 @@ pub(super) fn told(
 }
 
 /// A GET with the token where the probe wants it, and the probe's headers.
-pub(super) fn bearing(
+fn bearing(
     provider: &Provider,
     probe: &Probe,
     url: &str,
@@ -76,7 +89,7 @@ pub(super) fn bearing(
         let value = filled::header(value, |name| match name {
             "client_id" => Some(&provider.client_id),
             "access_token" => Some(tokens.access_token.expose()),
-            name => tokens.values.get(name).map(String::as_str),
+            name => tokens.values.get(name),
         });
         let name = HeaderName::try_from(name).map_err(|_| ProviderError::misconfigured("probe_headers"))?;
         let mut value = HeaderValue::try_from(value.as_str())
@@ -135,14 +148,6 @@ fn of_claims(claims: &Map<String, Value>) -> Result<Account, ProviderError> {
     Ok(Account { label: named.or_else(|| label(&id)), id: Some(id) })
 }
 
-/// What an answer says of an account, at these paths or templates of paths, where it says anything.
-pub(crate) fn said(answer: &Value, id: Option<&str>, label: Option<&str>) -> Account {
-    let none = BTreeMap::new();
-    let id = id.and_then(|id| path::exact(answer, &none, id)).filter(|id| is_id(id));
-    let named = label.and_then(|label| self::label(&path::readable(answer, &none, label)));
-    Account { label: named.or_else(|| self::label(id.as_deref()?)), id }
-}
-
 /// With the token after `scheme`, or without it.
 fn get(url: &Url, scheme: Option<&str>, token: &Secret) -> Result<Request<Vec<u8>>, ProviderError> {
     let mut request = Request::new(Vec::new());
@@ -158,7 +163,7 @@ fn get(url: &Url, scheme: Option<&str>, token: &Secret) -> Result<Request<Vec<u8
     Ok(request)
 }
 
-pub(super) fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderError> {
+fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderError> {
     match answer.status.as_u16() {
         200..=299 => answer.json().map_err(|_| ProviderError::Malformed { what: "account_answer" }),
         300..=399 => Err(ProviderError::Policy),
@@ -171,7 +176,7 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T,
     }
 }
 
-pub(super) fn unreachable(error: OutboundError) -> ProviderError {
+fn unreachable(error: OutboundError) -> ProviderError {
     match error {
         OutboundError::Refused(_) => ProviderError::Policy,
         OutboundError::TooLarge | OutboundError::Garbled | OutboundError::Unwritable => {

@@ -9,7 +9,18 @@ use std::{collections::BTreeMap, time::Duration};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::{clock::Millis, outbound::Answer, provider::tokens::Tokens, scope::Scopes, secret::Secret};
+use crate::{
+    clock::Millis,
+    config::{self, Provider},
+    outbound::Answer,
+    provider::{
+        life, path,
+        tokens::{SlotTokens, Tokens},
+    },
+    scope::Scopes,
+    secret::Secret,
+    values::Values,
+};
 
 /// Bytes of an answer that are read.
 pub(super) const LONGEST_BODY: usize = 256 * 1024;
@@ -17,8 +28,6 @@ pub(super) const LONGEST_BODY: usize = 256 * 1024;
 pub(super) const LONGEST_TOKEN: usize = 64 * 1024;
 /// Levels of nesting.
 const DEEPEST: usize = 32;
-/// A life beyond this is a mistake or "never"; both are bounded to it.
-const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A whole answer, with what of its head matters.
 pub(super) struct Answered {
@@ -39,6 +48,11 @@ impl Answered {
             reading: Reading::of(&answer.body),
         }
     }
+
+    /// Reads a token endpoint's answer, whose errors may look as the provider says.
+    pub(super) fn of_tokens(answer: &Answer, shape: &config::Answer) -> Self {
+        Self { reading: Reading::by(&answer.body, shape), ..Self::of(answer) }
+    }
 }
 
 /// A body, read.
@@ -57,6 +71,11 @@ pub(super) enum Reading {
 impl Reading {
     /// Reads a body. Total: any bytes give a reading.
     pub(super) fn of(body: &[u8]) -> Self {
+        Self::by(body, &config::Answer::default())
+    }
+
+    /// The same where errors look as `shape` says.
+    pub(super) fn by(body: &[u8], shape: &config::Answer) -> Self {
         if body.len() > LONGEST_BODY {
             return Self::Unreadable("too_long");
         }
@@ -67,27 +86,40 @@ impl Reading {
         }
         let fields = if text.starts_with('{') { from_json(text) } else { from_form(text) };
         match fields {
-            Ok(fields) => Self::judge(fields),
+            Ok(fields) => Self::judge(fields, shape),
             Err(what) => Self::Unreadable(what),
         }
     }
 
-    fn judge(fields: Map<String, Value>) -> Self {
-        let code = match fields.get("error") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(code)) if code.is_empty() => None,
-            Some(Value::String(code)) => Some(Some(code.clone())),
-            Some(Value::Object(error)) => {
-                let named = ["code", "type", "status"].iter().find_map(|key| error.get(*key)?.as_str());
-                Some(named.map(str::to_owned))
-            }
-            Some(Value::Bool(false)) => None,
-            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => Some(None),
+    /// `ok` alone decides where it is given. Else what stands at the provider's own place makes an error, and after that
+    /// what means one everywhere.
+    fn judge(fields: Map<String, Value>, shape: &config::Answer) -> Self {
+        let answer = Value::Object(fields);
+        let own = shape.error.as_deref().and_then(|path| path::text_at(&answer, path));
+        let error = match &shape.ok {
+            Some(ok) if path::find(&answer, &ok.path) == Some(&ok.equals) => None,
+            Some(_) => Some(own.or_else(|| common_error(&answer).flatten())),
+            None => own.map(Some).or_else(|| common_error(&answer)),
         };
-        match code {
-            Some(code) => Self::Error { code },
-            None if fields.get("ok") == Some(&Value::Bool(false)) => Self::Error { code: None },
-            None => Self::Fields(fields),
+        match (error, answer) {
+            (Some(code), _) => Self::Error { code },
+            (None, Value::Object(fields)) => Self::Fields(fields),
+            (None, _) => Self::Unreadable("not_an_object"),
+        }
+    }
+}
+
+/// Whether an answer speaks of an error, with its code where it has one.
+fn common_error(answer: &Value) -> Option<Option<String>> {
+    match answer.get("error") {
+        Some(Value::String(code)) if !code.is_empty() => Some(Some(code.clone())),
+        Some(Value::Object(error)) => {
+            let named = ["code", "type", "status"].iter().find_map(|key| error.get(*key)?.as_str());
+            Some(named.map(str::to_owned))
+        }
+        Some(Value::Bool(true) | Value::Number(_) | Value::Array(_)) => Some(None),
+        None | Some(Value::Null | Value::String(_) | Value::Bool(false)) => {
+            (answer.get("ok") == Some(&Value::Bool(false))).then_some(None)
         }
     }
 }
@@ -140,24 +172,70 @@ fn from_form(text: &str) -> Result<Map<String, Value>, &'static str> {
 /// # Errors
 /// A stable word for what makes the answer unusable.
 pub(super) fn tokens(
-    mut fields: Map<String, Value>,
+    fields: Map<String, Value>,
+    provider: &Provider,
     asked: &Scopes,
     now: Millis,
 ) -> Result<Tokens, &'static str> {
-    let access_token = match fields.remove("access_token") {
-        Some(Value::String(token)) => token_value(token).ok_or("access_token")?,
-        _ => return Err("access_token"),
-    };
+    let shape = &provider.reads.answer;
+    let answer = Value::Object(fields);
+    let at = |path: &Option<String>, standard| find(&answer, path.as_deref().unwrap_or(standard));
+    let ends =
+        |path: &Option<String>| path.as_deref().and_then(|path| life::of_span(find(&answer, path), now));
+    let access_expires_at = life::of_span(at(&shape.expires_in, "expires_in"), now)
+        .or_else(|| life::of_instant(find(&answer, shape.expires_at.as_deref()?), now))
+        .or_else(|| shape.default_life.map(|life| now.plus(life)));
+    let refresh_expires_at = ends(&shape.refresh_expires_in);
+    let refresh_expires_at = refresh_expires_at
+        .or_else(|| REFRESH_LIVES.iter().find_map(|key| life::of_span(answer.get(*key), now)));
+    let mut slots = BTreeMap::new();
+    for (name, slot) in &provider.reads.slots {
+        if let Some(read) = slot_tokens(slot, &answer, provider, now)? {
+            slots.insert(name.clone(), read);
+        }
+    }
+    let scope = |path: &Option<String>| granted(at(path, "scope"), provider.scope_separator);
     Ok(Tokens {
-        access_token,
-        token_type: token_type(fields.get("token_type"))?,
-        refresh_token: optional_token(fields.remove("refresh_token"), "refresh_token")?,
-        access_expires_at: expiry(fields.get("expires_in"), now),
-        refresh_expires_at: REFRESH_LIVES.iter().find_map(|key| expiry(fields.get(*key), now)),
-        granted: granted(fields.get("scope"), asked),
-        id_token: optional_token(fields.remove("id_token"), "id_token")?,
-        values: BTreeMap::new(),
+        access_token: token_at(at(&shape.access_token, "access_token"), "access_token")?
+            .ok_or("access_token")?,
+        token_type: match &shape.scheme {
+            Some(scheme) => scheme.clone(),
+            None => token_type(at(&shape.token_type, "token_type"))?,
+        },
+        refresh_token: token_at(at(&shape.refresh_token, "refresh_token"), "refresh_token")?,
+        access_expires_at,
+        refresh_expires_at,
+        consent_expires_at: ends(&shape.consent_expires_in),
+        granted: scope(&shape.scope).unwrap_or_else(|| asked.clone()),
+        id_token: token_at(answer.get("id_token"), "id_token")?,
+        slots,
+        values: Values::default(),
+        answer,
     })
+}
+
+/// A further token; none when the answer has none.
+fn slot_tokens(
+    slot: &config::Slot,
+    answer: &Value,
+    provider: &Provider,
+    now: Millis,
+) -> Result<Option<SlotTokens>, &'static str> {
+    let Some(access_token) = token_at(find(answer, &slot.access_token), "access_token")? else {
+        return Ok(None);
+    };
+    let at = |path: &Option<String>| path.as_deref().and_then(|path| find(answer, path));
+    Ok(Some(SlotTokens {
+        access_token,
+        refresh_token: token_at(at(&slot.refresh_token), "refresh_token")?,
+        access_expires_at: life::of_span(at(&slot.expires_in), now),
+        granted: granted(at(&slot.scope), provider.scope_separator).unwrap_or_default(),
+    }))
+}
+
+/// What stands at the first of alternative paths that has something.
+fn find<'a>(answer: &'a Value, paths: &str) -> Option<&'a Value> {
+    paths.split('|').find_map(|path| path::find(answer, path).filter(|value| !value.is_null()))
 }
 
 /// How providers call the life of a refresh token.
@@ -165,7 +243,7 @@ const REFRESH_LIVES: [&str; 3] =
     ["refresh_token_expires_in", "refresh_expires_in", "x_refresh_token_expires_in"];
 
 /// A token as it can stand in a header (RFC 6749, appendix A.12); none when it is empty, too long or holds anything else.
-fn token_value(token: String) -> Option<Secret> {
+fn token_value(token: &str) -> Option<Secret> {
     let token = Secret::new(token);
     let text = token.expose();
     let usable =
@@ -173,7 +251,7 @@ fn token_value(token: String) -> Option<Secret> {
     usable.then_some(token)
 }
 
-fn optional_token(value: Option<Value>, name: &'static str) -> Result<Option<Secret>, &'static str> {
+fn token_at(value: Option<&Value>, name: &'static str) -> Result<Option<Secret>, &'static str> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(token)) if token.is_empty() => Ok(None),
@@ -199,32 +277,17 @@ fn token_type(value: Option<&Value>) -> Result<String, &'static str> {
     }
 }
 
-/// When a life given in seconds ends: a number or its text, whole or not. None when it is absent, not a number, zero or
-/// negative: some providers write 0 for "never", and a token that is really dead is reported by whoever tries it.
-fn expiry(value: Option<&Value>, now: Millis) -> Option<Millis> {
-    let seconds = match value? {
-        Value::Number(number) => number.as_f64()?,
-        Value::String(text) => text.trim().parse().ok()?,
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
-    };
-    let life = Duration::try_from_secs_f64(seconds).unwrap_or(if seconds > 0.0 {
-        LONGEST_LIFE
-    } else {
-        Duration::ZERO
-    });
-    (life >= Duration::from_millis(1)).then(|| now.plus(life.min(LONGEST_LIFE)))
-}
-
-/// What was granted: text separated by spaces or commas, or a list of such; what was asked for when the provider does not
-/// say (RFC 6749, section 5.1).
-fn granted(value: Option<&Value>, asked: &Scopes) -> Scopes {
-    match value {
-        Some(Value::String(text)) => Scopes::lenient(text),
-        Some(Value::Array(list)) => list
-            .iter()
-            .filter_map(Value::as_str)
-            .fold(Scopes::default(), |all, text| all.union(&Scopes::lenient(text))),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => asked.clone(),
+/// What was granted: text separated by spaces, commas or the provider's separator, or a list of such; none when the
+/// provider does not say (RFC 6749, section 5.1).
+fn granted(value: Option<&Value>, separator: char) -> Option<Scopes> {
+    let read = |text: &str| Scopes::lenient(&text.replace(separator, " "));
+    match value? {
+        Value::String(text) => Some(read(text)),
+        Value::Array(list) => {
+            let texts = list.iter().filter_map(Value::as_str);
+            Some(texts.fold(Scopes::default(), |all, text| all.union(&read(text))))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
 }
 

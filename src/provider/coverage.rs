@@ -24,6 +24,13 @@ pub(super) fn granted(provider: &Provider, said: &Scopes) -> Scopes {
     all.iter().fold(Scopes::default(), |all, scope| all.union(&Scopes::lenient(scope)))
 }
 
+/// What was granted with a further token, in the names that are asked for: those of the second parameter have a prefix.
+pub(crate) fn as_asked(provider: &Provider, of_slot: &Scopes) -> Scopes {
+    let Some(second) = &provider.sending.second_scope else { return granted(provider, of_slot) };
+    let prefixed = of_slot.iter().map(|scope| format!("{}{scope}", second.prefix));
+    granted(provider, &Scopes::new(prefixed).unwrap_or_default())
+}
+
 /// What the authorize URL asks for: what is granted and what is wanted together, so that a step up for one tool takes
 /// nothing from another. A granted scope that nobody here asked for or may ask for is the provider's own name for
 /// something: it might be refused as a request, so that what was asked for is asked for again in its place.

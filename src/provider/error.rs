@@ -131,11 +131,14 @@ const AUTHORIZATION_ERRORS: &[(&str, AuthorizationError)] = &[
     ("unsupported_response_type", AuthorizationError::Misconfigured),
 ];
 
-/// Sorts the `error` of an authorization response; the provider's own cancel codes go first. Total: any text has a
+/// Sorts the `error` of an authorization response; the provider's own codes go first. Total: any text has a
 /// class.
 pub fn classify_authorization_error(provider: &Provider, code: &str) -> AuthorizationError {
     if provider.cancel_codes.iter().any(|cancel| cancel == code) {
         return AuthorizationError::Denied;
+    }
+    if provider.reads.admin_codes.iter().any(|admin| admin == code) {
+        return AuthorizationError::AdminApproval;
     }
     AUTHORIZATION_ERRORS
         .iter()
@@ -162,9 +165,11 @@ mod tests {
     fn r70_authorization_errors_are_sorted() {
         let mut provider = acme("https://acme.example");
         provider.cancel_codes = vec!["consent_refused".into()];
+        provider.reads.admin_codes = vec!["app_not_approved".into()];
         for (code, class) in [
             ("access_denied", AuthorizationError::Denied),
             ("consent_refused", AuthorizationError::Denied),
+            ("app_not_approved", AuthorizationError::AdminApproval),
             ("admin_policy_enforced", AuthorizationError::AdminApproval),
             ("temporarily_unavailable", AuthorizationError::Transient),
             ("invalid_scope", AuthorizationError::Misconfigured),

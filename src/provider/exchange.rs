@@ -62,10 +62,14 @@ pub(super) async fn ask(
     clock: &Clock,
 ) -> Result<Tokens, Failure> {
     let answer = outbound.send(request).await.map_err(Failure::of_outbound)?;
-    match Answered::of(&answer) {
+    match Answered::of_tokens(&answer, &provider.reads.answer) {
         Answered { status: 200..=299, reading: Reading::Fields(fields), .. } => {
-            let mut tokens = answer::tokens(fields, asked, clock.now()).map_err(Failure::unusable)?;
+            let mut tokens =
+                answer::tokens(fields, provider, asked, clock.now()).map_err(Failure::unusable)?;
             tokens.granted = coverage::granted(provider, &tokens.granted);
+            for slot in tokens.slots.values() {
+                tokens.granted = tokens.granted.union(&coverage::as_asked(provider, &slot.granted));
+            }
             Ok(tokens)
         }
         other => Err(Failure::of_answer(provider, &other)),

@@ -4,22 +4,16 @@
 //! that is a whole https URL, and was held against its list of hosts when it came, may stand for the beginning. What must
 //! never be here: a secret; an address ends up in logs.
 
-use std::collections::BTreeMap;
-
 use url::{Url, form_urlencoded};
 use zeroize::Zeroizing;
 
-use crate::provider::error::ProviderError;
+use crate::{provider::error::ProviderError, values::Values};
 
 /// The address that `template` names. Whether it may be called is asked when it is.
 ///
 /// # Errors
 /// [`ProviderError::Misconfigured`] when a value is not known or does not fit.
-pub(super) fn address(
-    template: &str,
-    client_id: &str,
-    values: &BTreeMap<String, String>,
-) -> Result<Url, ProviderError> {
+pub(super) fn address(template: &str, client_id: &str, values: &Values) -> Result<Url, ProviderError> {
     let refused = || ProviderError::misconfigured("address_value");
     let (mut whole, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once('{') {
@@ -71,7 +65,8 @@ mod tests {
     use super::*;
 
     fn filled(template: &str, value: &str) -> Option<String> {
-        let values = BTreeMap::from([("v".to_owned(), value.to_owned())]);
+        let mut values = Values::default();
+        let _ = values.insert("v", value);
         address(template, "c d", &values).ok().map(String::from)
     }
 

@@ -1,11 +1,11 @@
 //! Dotted paths into JSON: `data.viewer.email`, `bots.0.name`, `bots[0].name`; and texts made of what stands there.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
+use crate::values::Values;
+
 /// What stands at `path`; none where nothing does, the whole for no path. Total: any text is a path.
-pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+pub(super) fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {
         return Some(value);
     }
@@ -33,19 +33,19 @@ pub(super) fn text_at(value: &Value, paths: &str) -> Option<String> {
 }
 
 /// What a path gives, or a text with paths or names of `values` in braces; none where any of them gives nothing.
-pub(super) fn exact(value: &Value, values: &BTreeMap<String, String>, template: &str) -> Option<String> {
+pub(super) fn exact(value: &Value, values: &Values, template: &str) -> Option<String> {
     let (text, missing) = fill(value, values, template);
     (!missing).then_some(text)
 }
 
 /// The same for a person to read: what is missing is left out, with brackets that would then hold nothing.
-pub(super) fn readable(value: &Value, values: &BTreeMap<String, String>, template: &str) -> String {
+pub(super) fn readable(value: &Value, values: &Values, template: &str) -> String {
     let (text, missing) = fill(value, values, template);
     if missing { text.replace("()", "").replace("[]", "").trim().to_owned() } else { text }
 }
 
-fn fill(value: &Value, values: &BTreeMap<String, String>, template: &str) -> (String, bool) {
-    let at = |paths: &str| values.get(paths).cloned().or_else(|| text_at(value, paths));
+fn fill(value: &Value, values: &Values, template: &str) -> (String, bool) {
+    let at = |paths: &str| values.get(paths).map(str::to_owned).or_else(|| text_at(value, paths));
     if !template.contains('{') {
         return text_at(value, template).map_or_else(|| (String::new(), true), |text| (text, false));
     }
@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn texts_are_made_of_what_stands_there() {
         let value = json!({"team": "T", "user": {"id": 7, "name": null, "login": "o"}});
-        let values = BTreeMap::from([("realm".to_owned(), "42".to_owned())]);
+        let mut values = Values::default();
+        values.insert("realm", "42").unwrap();
         for (template, expected) in [
             ("team", Some("T")),
             ("user.name|user.login", Some("o")),
@@ -114,7 +115,7 @@ mod tests {
         fn any_text_is_a_path(path in ".{0,40}|[a-z0-9.\\[\\]]{0,40}") {
             let value = json!({"a": [{"b": [1]}]});
             let _ = find(&value, &path);
-            let _ = readable(&value, &BTreeMap::new(), &path);
+            let _ = readable(&value, &Values::default(), &path);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::{clock::Millis, revocation::Hint, scope::Scopes, secret::Secret};
+use serde_json::Value;
+
+use crate::{clock::Millis, revocation::Hint, scope::Scopes, secret::Secret, values::Values};
 
 /// The tokens of one grant. Cannot be printed.
 #[derive(Clone)]
@@ -21,8 +23,37 @@ pub struct Tokens {
     pub granted: Scopes,
     /// OpenID Connect Core, section 3.1.3.3.
     pub id_token: Option<Secret>,
-    /// What is kept beside them; none of it is secret.
-    pub values: BTreeMap<String, String>,
+    /// When the consent ends, however often it is refreshed; absent when the provider does not say.
+    pub consent_expires_at: Option<Millis>,
+    /// Further tokens of the same grant, by name.
+    pub slots: BTreeMap<String, SlotTokens>,
+    /// What is known of the provider for this grant, and kept beside the tokens; none of it is secret.
+    pub values: Values,
+    /// The whole answer, for what else is read of it; null where it is not at hand any more.
+    pub answer: Value,
+}
+
+/// A further token of a grant.
+#[derive(Clone)]
+pub struct SlotTokens {
+    /// As the grant's first one.
+    pub access_token: Secret,
+    /// Absent when the answer had none.
+    pub refresh_token: Option<Secret>,
+    /// When the access token ends; absent when the provider does not say.
+    pub access_expires_at: Option<Millis>,
+    /// What was granted with it.
+    pub granted: Scopes,
+}
+
+impl SlotTokens {
+    /// The one that ends both, as with [`Tokens::to_revoke`].
+    pub fn to_revoke(&self, by_access_token: bool) -> (&Secret, Hint) {
+        match &self.refresh_token {
+            Some(refresh) if !by_access_token => (refresh, Hint::Refresh),
+            _ => (&self.access_token, Hint::Access),
+        }
+    }
 }
 
 impl Tokens {
@@ -33,6 +64,12 @@ impl Tokens {
             Some(refresh) if !by_access_token => (refresh, Hint::Refresh),
             _ => (&self.access_token, Hint::Access),
         }
+    }
+}
+
+impl fmt::Debug for SlotTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SlotTokens")
     }
 }
 

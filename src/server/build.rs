@@ -122,7 +122,6 @@ pub(crate) async fn assemble(
     let vault = Vault::new(std::mem::take(&mut settings.keys), random)?;
     let metrics = Metrics::new();
     metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
-    metrics.know_forms(settings.secret_forms.iter().map(|form| &form.id));
     metrics.know_webhooks(settings.posted());
     let outbound = outbound(&settings, &metrics, &clock)?;
     let store = open(&settings, &vault, purpose)
@@ -140,7 +139,7 @@ pub(crate) async fn assemble(
     );
     let providers =
         Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
-    let secret_forms = SecretForms::new(settings.secret_forms.clone(), outbound.clone(), clock.clone());
+    let secret_forms = SecretForms::new(settings.secret_forms.clone());
     let recorder = Recorder::new(metrics.clone());
     Ok(App::new(Parts {
         settings,

@@ -82,6 +82,11 @@ statements! {
     OFFER = "UPDATE attempts SET state = 'offered', offer = $2, verifier = NULL \
         WHERE id = $1 AND state = 'claimed' AND EXISTS (SELECT 1 FROM elicitations e \
             WHERE e.id = attempts.elicitation AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $3)";
+
+    /// One question is answered, and there is another: the credential waits on, over the very offer that was answered.
+    OFFER_AGAIN = "UPDATE attempts SET offer = $3 WHERE id = $1 AND state = 'offered' AND offer = $2 \
+        AND EXISTS (SELECT 1 FROM elicitations e WHERE e.id = attempts.elicitation \
+            AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $4)";
 }
 
 #[derive(FromRow)]
@@ -315,6 +320,35 @@ impl Store {
                 .rows_affected()
         });
         tx.release(attempt.elicitation, now).await?;
+        tx.commit().await?;
+        Ok(rows == 1)
+    }
+}
+
+impl Store {
+    /// Keeps a credential on its attempt's row in place of the offer that `attempt` holds. False when that one was
+    /// answered otherwise, or the elicitation was closed meanwhile.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn offer_again(
+        &self,
+        attempt: &Attempt,
+        credential: &Sealed,
+        now: Millis,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin_tx().await?;
+        tx.hold(attempt.elicitation).await?;
+        let rows = within!(&mut tx, OFFER_AGAIN, |sql, connection| {
+            sqlx::query(sql)
+                .bind(attempt.id.0)
+                .bind(attempt.offer.as_ref().map(Sealed::as_bytes))
+                .bind(credential.as_bytes())
+                .bind(now.0)
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
         tx.commit().await?;
         Ok(rows == 1)
     }

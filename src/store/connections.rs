@@ -12,7 +12,7 @@ use super::{
 use crate::{
     audit::{self, Actor, Entry},
     clock::Millis,
-    connection::{Account, Connection, ConnectionId, Marks},
+    connection::{Account, Connection, ConnectionId},
     elicitation::{Elicitation, ElicitationId, ProviderId, ServerId},
     revocation::{NewRevocation, RevocationId},
     scope::Scopes,
@@ -28,7 +28,7 @@ macro_rules! columns {
         "id, server, issuer, sub, provider, account_id, account_label, granted, asked, status, reason, generation, \
          grant_number, access, refresh, access_expires_at_ms, refresh_expires_at_ms, consent_expires_at_ms, \
          refreshed_at_ms, refused_generation, mended_generation, failures, failure, next_attempt_at_ms, values_json, \
-         fingerprint, marks, created_at_ms, updated_at_ms"
+         fingerprint, created_at_ms, updated_at_ms"
     };
 }
 pub(super) use columns;
@@ -106,7 +106,6 @@ pub(super) struct ConnectionRow {
     next_attempt_at_ms: Option<i64>,
     values_json: Option<String>,
     fingerprint: Option<Vec<u8>>,
-    marks: Option<String>,
     created_at_ms: i64,
     updated_at_ms: i64,
 }
@@ -144,7 +143,6 @@ impl TryFrom<ConnectionRow> for Connection {
             next_attempt_at: row.next_attempt_at_ms.map(Millis),
             values: values_of(TABLE, row.values_json.as_deref())?,
             fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
-            marks: Marks::from_text(row.marks.as_deref()),
             created_at: Millis(row.created_at_ms),
             updated_at: Millis(row.updated_at_ms),
         })
@@ -184,7 +182,7 @@ pub struct ConnectionFilter<'a> {
 pub struct Disconnected {
     /// What was removed.
     pub connection: Connection,
-    /// What was queued for the provider.
+    /// The first of what was queued for the provider.
     pub revocation: Option<RevocationId>,
     /// How many open elicitations were cancelled with it.
     pub cancelled: usize,
@@ -294,17 +292,17 @@ impl Store {
     }
 
     /// Removes a connection: from this commit on nothing hands it out, and what was open for the same server,
-    /// subject and provider is cancelled. `to_revoke` seals what the provider is to be told for a row of its own; it is
+    /// subject and provider is cancelled. `to_revoke` seals what the provider is to be told, each for a row of its own; it is
     /// queued in the same transaction, so that no crash loses it. `None` when there is no such connection.
     ///
     /// # Errors
     /// When the store is unavailable.
-    pub async fn disconnect(
+    pub async fn disconnect<R: IntoIterator<Item = NewRevocation>>(
         &self,
         server: &ServerId,
         id: ConnectionId,
         reason: &str,
-        to_revoke: impl FnOnce(&Connection) -> Option<NewRevocation>,
+        to_revoke: impl FnOnce(&Connection) -> R,
         now: Millis,
     ) -> Result<Option<Disconnected>, StoreError> {
         let mut tx = self.begin_tx().await?;
@@ -313,8 +311,8 @@ impl Store {
         });
         let Some(row) = row else { return Ok(None) };
         let connection = Connection::try_from(row)?;
-        let revocation = to_revoke(&connection);
-        if let Some(revocation) = &revocation {
+        let revocations: Vec<_> = to_revoke(&connection).into_iter().collect();
+        for revocation in &revocations {
             tx.queue_revocation(revocation, now).await?;
         }
         let cancelled = tx.cancel_open(&connection, now).await?;
@@ -331,7 +329,7 @@ impl Store {
         tx.commit().await?;
         self.announce(std::slice::from_ref(&connection.server));
         self.announce_revocations();
-        let revocation = revocation.map(|queued| queued.id);
+        let revocation = revocations.first().map(|queued| queued.id);
         Ok(Some(Disconnected { connection, cancelled: cancelled.len(), revocation }))
     }
 }

@@ -17,7 +17,6 @@ use super::{
     here::{Here, connect_path, done_path, leaving_path, person, see_other, sign_in_path},
     pages::{self, Bad, Label, Message, Post},
     parameters::{ParameterError, Parameters},
-    secret,
     segments::{Body, Segments},
 };
 
@@ -33,7 +32,7 @@ pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
     };
     let visited = visit.clone();
     match connect::open(&here.app, visit) {
-        Ok(opened) => here.question(&opened, &parameters),
+        Ok(opened) => here.question(&opened, parameters.get("change") == Some("input")),
         Err(Refusal::NotSignedIn) => here.way_in(&visited, None),
         Err(refusal) => here.refuse(refusal, id, visited.visitor.as_ref()),
     }
@@ -49,10 +48,6 @@ pub async fn agree(here: Here, Segments(id): Segments<String>, Body(body): Body)
     let Ok(mine) = opened.mine.clone().open(here.app.clock.now()) else {
         return see_other(&done_path(asked.id, None));
     };
-    if here.form_of(&asked).is_some() {
-        // There is nowhere to go: the other key is typed here.
-        return see_other(&format!("{}&{}=1", connect_path(asked.id), secret::REPLACE));
-    }
     match connect::begin(&here.app, &mine, &opened).await {
         Ok(begun) => {
             let mut response = see_other(&leaving_path(asked.id, begun.id));
@@ -209,23 +204,12 @@ impl Here {
         }
     }
 
-    fn question(&self, opened: &Opened, parameters: &Parameters) -> Response {
-        let is_set = |name| parameters.get(name) == Some("1");
-        // The person wants to change what the provider's address is made of.
-        let change = parameters.get("change") == Some("input");
+    /// `change`: the person wants to change what the provider's address is made of.
+    fn question(&self, opened: &Opened, change: bool) -> Response {
         match opened.view(&self.app) {
             View::NeedsInput(mine) => self.needs_input(opened, &mine),
             View::Ready(mine) if change && self.settings(opened).1.is_some() => {
                 self.needs_input(opened, &mine)
-            }
-            View::Ready(mine) if let Some(form) = self.form_of(mine.elicitation()) => {
-                self.secret_form(opened, &mine, &form, is_set(secret::REVEAL))
-            }
-            View::AlreadyConnected(mine)
-                if let Some(form) = self.form_of(mine.elicitation())
-                    && (is_set(secret::REPLACE) || mine.elicitation().is_own()) =>
-            {
-                self.secret_form(opened, &mine, &form, is_set(secret::REVEAL))
             }
             View::Ready(mine) => self.ready(opened, &mine),
             // Who asks for it on their own connections page wants no word on what is there.
@@ -248,6 +232,7 @@ impl Here {
             message: asked.message.as_deref().and_then(Message::new),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
+            notes: self.notes(asked),
             settings,
             change,
             provider_host: self.provider_host(opened),
@@ -258,6 +243,17 @@ impl Here {
             agree: self.agree_post(asked),
             decline: self.decline_post(asked),
         })
+    }
+
+    /// What must be there first, and what is chosen on the provider's page.
+    fn notes(&self, asked: &Elicitation) -> Vec<pages::Note> {
+        let Some(provider) = self.app.providers.get(&asked.provider) else { return Vec::new() };
+        let first = provider.reads.preconditions.iter().map(|one| (&one.text, one.url.clone()));
+        let all = first.chain(provider.reads.picker.iter().map(|text| (text, None)));
+        let note = |(text, url): (&String, Option<url::Url>)| {
+            Some(pages::Note { text: Message::new(text)?, link: url.and_then(pages::Away::new) })
+        };
+        all.filter_map(note).collect()
     }
 
     fn already_connected(&self, opened: &Opened, mine: &OwnedOpen) -> Response {
@@ -334,8 +330,8 @@ impl Here {
     /// `connected`, for a connection that is there; with the attempt that made it, what it lost is told too.
     pub fn connected(&self, opened: &Opened, asked: &Elicitation, attempt: Option<&Attempt>) -> Response {
         let connection = opened.connection.as_ref();
-        let marks = connection.map(|one| one.marks).unwrap_or_default();
-        let account = connected_account(connection);
+        let label = connection.and_then(|one| account_label(&one.account));
+        let account = label.map_or(pages::Account::Nameless, pages::Account::Named);
         let granted = connection.map(|one| &one.granted);
         let missing = granted.map(|granted| asked.scopes.without(granted)).unwrap_or_default();
         let lost = attempt
@@ -352,8 +348,8 @@ impl Here {
                 frame,
                 asked: who,
                 account,
-                unchecked: marks.unchecked,
-                test_mode: marks.test_mode,
+                unchecked: false,
+                test_mode: false,
                 then,
                 connections,
             });
@@ -374,18 +370,7 @@ impl Here {
     }
 }
 
-/// What was connected, as far as its owner knows it again.
-fn connected_account(connection: Option<&Connection>) -> pages::Account {
-    let Some(connection) = connection else { return pages::Account::Nameless };
-    let ending = connection.account.label.as_deref().and_then(|label| label.strip_prefix(connect::TAIL_MARK));
-    match (ending.filter(|_| connection.marks.secret), account_label(&connection.account)) {
-        (Some(ending), _) => pages::Account::KeyEnding(Label::new(ending)),
-        (None, Some(label)) => pages::Account::Named(label),
-        (None, None) => pages::Account::Nameless,
-    }
-}
-
 /// Who is named beside the button; nobody where a code was typed.
-pub(super) fn signed_in(opened: &Opened) -> Option<Label> {
+fn signed_in(opened: &Opened) -> Option<Label> {
     opened.visitor.subject.as_ref().map(|_| person(&opened.visitor))
 }

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     here::{Here, connect_path, done_path, see_other},
-    pages::{self, Bad, Choice, Field, FieldProblem, Label},
+    pages::{self, Choice, Field, FieldProblem, Label},
     segments::{Body, Segments},
 };
 
@@ -23,8 +23,7 @@ pub(super) async fn submit(here: Here, Segments(id): Segments<String>, Body(body
         Err(response) => return *response,
     };
     if form.get("attempt").is_some() {
-        // A choice of a trip that is under way; this is none.
-        return here.bad(Bad::Malformed);
+        return here.tenant_chosen(&opened, &form).await;
     }
     let asked = opened.mine.elicitation().clone();
     let Ok(mine) = opened.mine.clone().open(here.app.clock.now()) else {

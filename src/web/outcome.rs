@@ -3,8 +3,10 @@
 use axum::{extract::RawQuery, response::Response};
 
 use crate::{
-    connect::{self, Opened, View, offered},
+    config::PreconditionKind,
+    connect::{self, Opened, View, offered, tenants},
     elicitation::{Attempt, AttemptId, AttemptState, Elicitation, ElicitationId, Outcome, State},
+    provider::Tenant,
 };
 
 use super::{
@@ -55,7 +57,7 @@ impl Here {
                 asked: self.asked(asked),
                 again: done_path(asked.id, Some(attempt.id)),
             }),
-            Some((attempt, AttemptState::Offered)) => self.account_changed(opened, attempt),
+            Some((attempt, AttemptState::Offered)) => self.offered(opened, attempt),
             Some((attempt, AttemptState::Settled)) => match attempt.outcome {
                 Some(outcome) => self.settled(opened, attempt, outcome),
                 None => self.as_it_stands(opened),
@@ -106,7 +108,7 @@ impl Here {
             Outcome::AdminApproval => self.show(&pages::AdminApproval {
                 frame: self.frame_of(&opened.visitor),
                 asked: self.asked(asked),
-                approve: None,
+                approve: self.approval_page(asked),
                 code: attempt.detail.as_deref().map(Label::new),
                 again: self.agree_post(asked),
                 decline: self.decline_post(asked),
@@ -126,11 +128,45 @@ impl Here {
         }
     }
 
-    fn account_changed(&self, opened: &Opened, attempt: &Attempt) -> Response {
+    /// What came back waits for the person's word: which tenant, or which account.
+    fn offered(&self, opened: &Opened, attempt: &Attempt) -> Response {
         let asked = opened.mine.elicitation();
         if !asked.state(self.app.clock.now()).is_open() {
             return self.as_it_stands(opened);
         }
+        match tenants(&self.app, opened, attempt) {
+            Ok(tenants) if tenants.is_empty() => self.account_changed(opened, attempt),
+            Ok(tenants) => self.choose_tenant(opened, attempt, &tenants),
+            Err(refusal) => self.refuse(refusal, asked.id, Some(&opened.visitor)),
+        }
+    }
+
+    fn choose_tenant(&self, opened: &Opened, attempt: &Attempt, tenants: &[Tenant]) -> Response {
+        let asked = opened.mine.elicitation();
+        let account = match offered(&self.app, opened, attempt) {
+            Ok(account) => account,
+            Err(refusal) => return self.refuse(refusal, asked.id, Some(&opened.visitor)),
+        };
+        // What was chosen the last time stands there at first.
+        let before = opened.connection.as_ref().map(|one| &one.values);
+        let same = |one: &&Tenant| before.is_some_and(|values| values.hold(&one.values));
+        let first = tenants.iter().find(same).or(tenants.first());
+        self.show(&pages::ChooseTenant {
+            frame: self.frame_of(&opened.visitor),
+            asked: self.asked(asked),
+            account: account.label.as_deref().map(Label::new),
+            first: first.map(|one| one.id.clone()).unwrap_or_default(),
+            tenants: tenants
+                .iter()
+                .map(|one| pages::Choice { value: one.id.clone(), label: Label::new(&one.label) })
+                .collect(),
+            submit: self.post_of(asked, "input").with("attempt", attempt.id.to_string()),
+            decline: self.decline_post(asked),
+        })
+    }
+
+    fn account_changed(&self, opened: &Opened, attempt: &Attempt) -> Response {
+        let asked = opened.mine.elicitation();
         let account = match offered(&self.app, opened, attempt) {
             Ok(account) => account,
             Err(refusal) => return self.refuse(refusal, asked.id, Some(&opened.visitor)),
@@ -148,6 +184,13 @@ impl Here {
             attempt: attempt.id.to_string(),
             decline: Some(self.decline_post(asked)),
         })
+    }
+
+    /// Where an administrator allows it, as far as the settings say.
+    fn approval_page(&self, asked: &Elicitation) -> Option<pages::Away> {
+        let provider = self.app.providers.get(&asked.provider)?;
+        let admins = provider.reads.preconditions.iter().filter(|one| one.kind == PreconditionKind::Admin);
+        admins.filter_map(|one| one.url.clone()).find_map(pages::Away::new)
     }
 
     /// The page of a final state.

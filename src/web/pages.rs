@@ -18,6 +18,7 @@ mod refusal;
 pub mod sample;
 mod sentence;
 mod standing;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod trip;
@@ -27,8 +28,8 @@ pub use code::{Closed, Code, Shown};
 pub use connection::{Connection, Disconnect, Happened, History, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
-pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Ready, Setting, SignIn, SignInFor, Why};
-pub use form::{Choice, Field, FieldProblem, NeedsInput, Replaced, Secret, SecretField, SecretState};
+pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Note, Ready, Setting, SignIn, SignInFor, Why};
+pub use form::{Choice, Field, FieldProblem, NeedsInput, Secret, SecretField, SecretState};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};
 pub use name::Name;
@@ -42,6 +43,7 @@ pub use refusal::{
 };
 pub use sentence::{Fill, Gap, Sentence, gap_names};
 pub use standing::{Standing, Trouble};
+pub use tenants::ChooseTenant;
 pub use trip::{AccountChanged, AdminApproval, Leaving, NotConnected, NotConnectedBecause, Working};
 
 use http::StatusCode;

@@ -12,7 +12,6 @@ mod form_post;
 mod forms;
 mod hands;
 mod happy;
-mod keys;
 mod leaving;
 mod own;
 mod screenshot;

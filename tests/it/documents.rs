@@ -9,7 +9,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry::{
     config::{Environment, load},
-    provider::catalogue::{Catalogue, index},
+    provider::catalogue::{Catalogue, Entry, index, lint},
     secret::Hash,
 };
 
@@ -96,6 +96,25 @@ fn the_pages_of_providers_are_up_to_date() {
 fn pages_of_providers() -> impl Iterator<Item = PathBuf> {
     let pages = documents().into_iter().filter(|path| path.starts_with("docs/providers"));
     pages.filter(|path| !path.ends_with("README.md"))
+}
+
+/// Nothing can be said against the entries that the guide shows.
+#[test]
+fn the_entries_in_the_guide_are_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = read("docs/add-a-provider.md");
+    let entries: Vec<&str> = blocks(&text, "toml")
+        .filter(|block| block.contains("#:schema") || block.contains("extends"))
+        .collect();
+    assert_eq!(entries.len(), 3);
+    for text in entries {
+        let file = folder.path().join("acme.toml");
+        fs::write(&file, text).unwrap();
+        let entry = Entry::of_file(&file).unwrap_or_else(|problem| panic!("{problem} in\n{text}"));
+        let findings = lint(&entry, "2100-01-01");
+        let findings: Vec<_> = findings.iter().map(|finding| finding.problem.to_string()).collect();
+        assert!(findings.iter().all(|one| one.contains("scope_words has no")), "{findings:?} in\n{text}");
+    }
 }
 
 #[test]

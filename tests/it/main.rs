@@ -6,6 +6,7 @@
 
 #[macro_use]
 mod engine;
+mod answers;
 mod api;
 mod attacks;
 mod audit;
@@ -28,7 +29,6 @@ mod refresh;
 mod replicas;
 mod revocations;
 mod rows;
-mod secrets;
 mod step_up;
 mod tidy;
 mod variables;

@@ -164,8 +164,12 @@ class Credential(TypedDict):
     missing_scopes: list[str]
     # What was granted.
     scopes: list[str]
+    # Further tokens of the same grant, by name.
+    slots: dict[str, Any]
     # How to present it, `Bearer` as a rule.
     token_type: str
+    # What is known of the account's place at the provider, such as the address of its API or its tenant.
+    values: dict[str, str]
 
 
 class CredentialConnection(TypedDict):
@@ -258,6 +262,19 @@ class Events(TypedDict):
     events: list[Event]
     # What to pass as `after` for what comes next; the same as before when there was nothing.
     next: int
+
+
+class FurtherToken(TypedDict):
+    """A further token of the same grant, such as the user's beside a bot's."""
+
+    # The access token.
+    access_token: str
+    # When it ends; null when it does not, or nobody said.
+    expires_at: NotRequired[str | None]
+    # What was granted with it, as the provider calls it.
+    scopes: list[str]
+    # How to present it, `Bearer` as a rule.
+    token_type: str
 
 
 class Need(TypedDict):

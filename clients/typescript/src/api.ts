@@ -147,8 +147,12 @@ export interface Credential {
   missing_scopes: string[];
   /** What was granted. */
   scopes: string[];
+  /** Further tokens of the same grant, by name. */
+  slots: Record<string, unknown>;
   /** How to present it, `Bearer` as a rule. */
   token_type: string;
+  /** What is known of the account's place at the provider, such as the address of its API or its tenant. */
+  values: Record<string, string>;
 }
 
 /** The connection that a credential is of. */
@@ -235,6 +239,18 @@ export interface Events {
   events: Event[];
   /** What to pass as `after` for what comes next; the same as before when there was nothing. */
   next: number;
+}
+
+/** A further token of the same grant, such as the user's beside a bot's. */
+export interface FurtherToken {
+  /** The access token. */
+  access_token: string;
+  /** When it ends; null when it does not, or nobody said. */
+  expires_at?: string | null;
+  /** What was granted with it, as the provider calls it. */
+  scopes: string[];
+  /** How to present it, `Bearer` as a rule. */
+  token_type: string;
 }
 
 /** One of several providers. */

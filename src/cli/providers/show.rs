@@ -143,6 +143,7 @@ fn of_catalogue(context: &Context, entry: &Entry) -> Result<(), CliError> {
         "verified_on": about.verified_on,
         "confidence": about.confidence,
         "about": about,
+        "example": entry.example(),
         "keys": Key::json(&keys),
     });
     let mut text = format!("{} ({}), not configured, {}", entry.name(), entry.id, source(entry));

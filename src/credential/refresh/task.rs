@@ -9,6 +9,7 @@ use super::{
     machine::Machine,
     step::{Action, Answer, Event, Finish, Pause, Seen, Spans, Write},
     verdict::ROTATION_LOST,
+    which::{Next, Which},
 };
 use crate::{
     app::App,
@@ -16,14 +17,15 @@ use crate::{
     clock::Millis,
     config::Provider,
     connection::{Connection, ConnectionId, PROVIDER_CHANGED, Status},
-    credential::{Unwanted, access_bytes, home::Home},
+    credential::{Unwanted, home::Home},
     provider::{Permit, ProviderError, Tokens, fingerprint},
-    secret::{Secret, SecretBytes},
     store::{Failing, Lease, Renewed, StoreError},
     telemetry::SecurityEvent,
     vault::{OpenError, Place},
 };
 
+/// Refreshes in one go, at most: one for each token of a grant.
+const TOKENS_MAX: usize = 4;
 /// What storing the outcome may take beside the request itself.
 const COMMIT: Duration = Duration::from_secs(20);
 /// Looks at another replica's refresh that come quickly, for it is over soon as a rule.
@@ -34,8 +36,21 @@ const SLOW: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Makes a generation newer than `beyond`, or finds out why not. Every way out is counted.
+/// Makes a generation newer than `beyond`, or finds out why not; where a grant has several tokens, one for each of them
+/// that is due. Every way out is counted.
 pub(super) async fn refresh(app: &App, connection: ConnectionId, beyond: i64) -> Ending {
+    let mut beyond = beyond;
+    for _ in 1..TOKENS_MAX {
+        match once(app, connection, beyond).await {
+            (_, Some(renewed)) => beyond = renewed,
+            (ending, None) => return ending,
+        }
+    }
+    once(app, connection, beyond).await.0
+}
+
+/// One refresh; with the generation that it made where another token is due.
+async fn once(app: &App, connection: ConnectionId, beyond: i64) -> (Ending, Option<i64>) {
     let spans = Spans { trial: app.settings.refresh.trial, lease: app.settings.outbound.timeout + COMMIT };
     let mut machine = Machine::new(connection, beyond, spans);
     let mut hands = Hands { app, connection, spans, owner: app.random.uuid(), held: None, unreadable: None };
@@ -44,7 +59,9 @@ pub(super) async fn refresh(app: &App, connection: ConnectionId, beyond: i64) ->
         event = match machine.step(event, app.clock.now()) {
             Action::Done(finish) => {
                 hands.tell(&finish);
-                return Ending { finish, unreadable: hands.unreadable };
+                let renewed = hands.held.filter(|held| held.another && matches!(finish, Finish::Renewed));
+                let generation = renewed.map(|held| held.connection.generation.saturating_add(1));
+                return (Ending { finish, unreadable: hands.unreadable }, generation);
             }
             action => hands.act(action).await,
         };
@@ -68,6 +85,8 @@ struct Held {
     permit: Option<Permit>,
     tokens: Option<Tokens>,
     renewed: Option<Renewed>,
+    /// Whether another token of the grant is to be refreshed at once.
+    another: bool,
 }
 
 impl Hands<'_> {
@@ -105,8 +124,14 @@ impl Hands<'_> {
                     let connection = watched.connection;
                     let offered = self.app.offers(&connection.server, &connection.provider).is_some();
                     let provider = home.provider().filter(|_| offered);
-                    self.held =
-                        Some(Held { connection, provider, permit: None, tokens: None, renewed: None });
+                    self.held = Some(Held {
+                        connection,
+                        provider,
+                        permit: None,
+                        tokens: None,
+                        renewed: None,
+                        another: false,
+                    });
                 }
                 Event::Seen(Some(seen))
             }
@@ -168,8 +193,8 @@ impl Hands<'_> {
         let (Some(provider), Some(permit)) = (held.provider.clone(), held.permit.take()) else {
             return Event::Answered(Answer::Unsent, roll);
         };
-        let stored = match opened(app, &held.connection) {
-            Ok(token) => token,
+        let which = match Which::of(app, &held.connection) {
+            Ok(which) => which,
             Err(error) => {
                 app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, &held.connection);
                 tracing::error!(connection = %self.connection, %error, "a refresh token does not open");
@@ -177,7 +202,7 @@ impl Hands<'_> {
                 return Event::Answered(Answer::Unsent, roll);
             }
         };
-        let answer = app.providers.refresh(&provider, permit, &stored, &held.connection.granted).await;
+        let answer = app.providers.refresh(&provider, permit, &which.token, &which.granted).await;
         let tokens = match answer {
             Ok(tokens) => tokens,
             Err(failure) => {
@@ -194,6 +219,8 @@ impl Hands<'_> {
         };
         match app.providers.same_account(&provider, &tokens, &held.connection.account) {
             Ok(()) => {}
+            // Another token of the grant may be another account's there, as a bot's is.
+            Err(_) if which.slot.is_some() => {}
             Err(ProviderError::AccountMismatch) => return Event::Answered(Answer::OtherAccount, roll),
             // What cannot be read says nothing about the account; the tokens are spent if they are not stored.
             Err(error) => {
@@ -201,7 +228,9 @@ impl Hands<'_> {
                 tracing::warn!(provider = %provider.id, code, detail, "an ID token of a refresh cannot be used");
             }
         }
-        held.renewed = Some(renew(app, &held.connection, &provider, &tokens, &stored));
+        let next = which.next(&held.connection, &provider, &tokens);
+        held.another = next.access.is_due(app.clock.now());
+        held.renewed = Some(renew(app, &held.connection, &provider, &tokens, &which, &next));
         held.tokens = Some(tokens);
         Event::Answered(Answer::Tokens, roll)
     }
@@ -266,23 +295,25 @@ impl Hands<'_> {
             return Event::GivenBack;
         };
         let by_access_token = provider.as_ref().is_some_and(|provider| provider.revokes_by_access_token());
-        let (token, hint) = tokens.to_revoke(by_access_token);
-        let unwanted = Unwanted {
-            connection: Some(connection.id),
-            server: &connection.server,
-            owner: &connection.owner,
-            provider: &connection.provider,
-            account_id: connection.account.id.as_deref(),
-            token,
-            hint,
-            values: &connection.values,
-            // Where they came from, which may be another place than a consent of meanwhile is for.
-            fingerprint: provider.as_deref().map(fingerprint),
-        };
-        match unwanted.queue(self.app).await {
-            Ok(_) => Event::GivenBack,
-            Err(error) => self.away(&error),
+        let slots = tokens.slots.values().map(|slot| slot.to_revoke(by_access_token));
+        for (token, hint) in slots.chain([tokens.to_revoke(by_access_token)]) {
+            let unwanted = Unwanted {
+                connection: Some(connection.id),
+                server: &connection.server,
+                owner: &connection.owner,
+                provider: &connection.provider,
+                account_id: connection.account.id.as_deref(),
+                token,
+                hint,
+                values: &connection.values,
+                // Where they came from, which may be another place than a consent of meanwhile is for.
+                fingerprint: provider.as_deref().map(fingerprint),
+            };
+            if let Err(error) = unwanted.queue(self.app).await {
+                return self.away(&error);
+            }
         }
+        Event::GivenBack
     }
 
     fn tell(&self, finish: &Finish) {
@@ -300,32 +331,28 @@ impl Hands<'_> {
     }
 }
 
-/// The connection's refresh token.
-fn opened(app: &App, connection: &Connection) -> Result<Secret, OpenError> {
-    let sealed = connection.refresh.as_ref().ok_or(OpenError::Malformed)?;
-    app.vault.open(&connection.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)
-}
-
-/// Seals for the next generation. Without a new refresh token the old one stays (R78).
+/// Seals for the next generation.
 fn renew(
     app: &App,
     connection: &Connection,
     provider: &Provider,
     tokens: &Tokens,
-    stored: &Secret,
+    which: &Which,
+    next: &Next,
 ) -> Renewed {
     let generation = connection.generation.saturating_add(1);
     let seal =
         |column, plain: &[u8]| app.vault.seal(&Place { generation, ..connection.place(column) }, plain);
     let now = app.clock.now();
-    let access = SecretBytes::new(access_bytes(&tokens.access_token, &tokens.token_type));
-    let refresh = tokens.refresh_token.as_ref().unwrap_or(stored);
     Renewed {
-        access: seal("access", access.expose()),
-        refresh: seal("refresh", refresh.expose().as_bytes()),
-        granted: tokens.granted.clone(),
-        access_expires_at: tokens.access_expires_at,
-        refresh_expires_at: refresh_end(connection, provider, tokens, now),
+        access: seal("access", next.access.bytes().expose()),
+        refresh: seal("refresh", next.refresh.expose().as_bytes()),
+        granted: next.granted.clone(),
+        access_expires_at: next.access.expires_at(),
+        refresh_expires_at: match which.slot {
+            Some(_) => connection.refresh_expires_at,
+            None => refresh_end(connection, provider, tokens, now),
+        },
         warned_until: now.plus(app.settings.refresh.warn_ahead),
     }
 }

@@ -4,12 +4,18 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::{
+    config::{Expected, Slot},
+    provider::tests::acme,
+};
 
 const NOW: Millis = Millis(1_764_417_600_000);
 
 fn read(body: &str) -> Result<Tokens, &'static str> {
     match Reading::of(body.as_bytes()) {
-        Reading::Fields(fields) => tokens(fields, &Scopes::new(["asked"]).unwrap(), NOW),
+        Reading::Fields(fields) => {
+            tokens(fields, &acme("https://acme.example"), &Scopes::new(["asked"]).unwrap(), NOW)
+        }
         Reading::Error { .. } => Err("error"),
         Reading::Unreadable(what) => Err(what),
     }
@@ -237,11 +243,127 @@ fn an_errors_code_is_found_where_providers_put_it() {
     }
 }
 
+/// What a provider with its own shape says, read as it says.
+fn shaped(change: impl FnOnce(&mut config::Reads), body: &Value) -> Result<Tokens, String> {
+    let mut provider = acme("https://acme.example");
+    change(&mut provider.reads);
+    match Reading::by(body.to_string().as_bytes(), &provider.reads.answer) {
+        Reading::Fields(fields) => {
+            tokens(fields, &provider, &Scopes::new(["asked"]).unwrap(), NOW).map_err(str::to_owned)
+        }
+        Reading::Error { code } => Err(code.unwrap_or_else(|| "error".into())),
+        Reading::Unreadable(what) => Err(what.into()),
+    }
+}
+
+/// R75: what is looked for stands where the provider has it.
+#[test]
+fn r75_nested_tokens_are_found_by_their_paths() {
+    let nested = |reads: &mut config::Reads| {
+        reads.answer.access_token = Some("access_token|authed_user.access_token".into());
+        reads.answer.refresh_token = Some("authed_user.refresh".into());
+        reads.answer.token_type = Some("authed_user.kind".into());
+        reads.answer.expires_in = Some("authed_user.life".into());
+        reads.answer.scope = Some("authed_user.scopes".into());
+        reads.answer.refresh_expires_in = Some("authed_user.refresh_life".into());
+        reads.answer.consent_expires_in = Some("consent".into());
+    };
+    let body = json!({
+        "authed_user": {
+            "access_token": "a-1", "refresh": "r-1", "kind": "bot", "life": "60", "scopes": ["x", "y"],
+            "refresh_life": 120,
+        },
+        "consent": 180,
+    });
+    let read = shaped(nested, &body).unwrap();
+    assert_eq!(read.access_token.expose(), "a-1");
+    assert_eq!(read.refresh_token.unwrap().expose(), "r-1");
+    assert_eq!((read.token_type.as_str(), read.granted.to_text().as_str()), ("bot", "x y"));
+    assert_eq!(seconds(read.access_expires_at), Some(60));
+    assert_eq!(seconds(read.refresh_expires_at), Some(120));
+    assert_eq!(seconds(read.consent_expires_at), Some(180));
+    let flat = shaped(nested, &json!({"access_token": "a-2"})).unwrap();
+    assert_eq!(flat.access_token.expose(), "a-2");
+    assert_eq!(shaped(nested, &json!({"authed_user": {}})).unwrap_err(), "access_token");
+}
+
+/// R75: a life, an instant, or what is known of the provider, in this order.
+#[test]
+fn r75_an_end_is_taken_from_what_there_is() {
+    let reads = |reads: &mut config::Reads| {
+        reads.answer.expires_at = Some("until".into());
+        reads.answer.default_life = Some(Duration::from_secs(90));
+    };
+    for (more, expected) in [
+        (json!({"expires_in": 30, "until": "2025-11-29T12:01:00Z"}), 30),
+        (json!({"until": "2025-11-29T12:01:00Z"}), 60),
+        (json!({"expires_in": 0, "until": NOW.seconds() + 45}), 45),
+        (json!({}), 90),
+    ] {
+        let mut body = json!({"access_token": "a"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let read = shaped(reads, &body).unwrap();
+        assert_eq!(seconds(read.access_expires_at), Some(expected), "{more}");
+    }
+}
+
+/// R76: an error inside of a success, as the provider writes it.
+#[test]
+fn r76_a_provider_tells_errors_in_its_own_way() {
+    let ok = |reads: &mut config::Reads| {
+        reads.answer.ok = Some(Expected { path: "error.code".into(), equals: json!("ok") });
+        reads.answer.error = Some("error.code".into());
+    };
+    let good = json!({"access_token": "a", "error": {"code": "ok"}});
+    assert!(shaped(ok, &good).is_ok());
+    assert_eq!(shaped(ok, &json!({"error": {"code": "expired"}})).unwrap_err(), "expired");
+    assert_eq!(shaped(ok, &json!({"access_token": "a"})).unwrap_err(), "error");
+    let error = |reads: &mut config::Reads| reads.answer.error = Some("status".into());
+    assert_eq!(shaped(error, &json!({"status": "BAD_REFRESH_TOKEN"})).unwrap_err(), "BAD_REFRESH_TOKEN");
+    assert_eq!(shaped(error, &json!({"error": "invalid_grant"})).unwrap_err(), "invalid_grant");
+    assert!(shaped(error, &json!({"access_token": "a"})).is_ok());
+    let number = |reads: &mut config::Reads| reads.answer.error = Some("error.code".into());
+    assert_eq!(
+        shaped(number, &json!({"error": {"code": 190, "type": "OAuthException"}})).unwrap_err(),
+        "190"
+    );
+}
+
+#[test]
+fn further_tokens_are_read_where_there_are_some() {
+    let slots = |reads: &mut config::Reads| {
+        reads.answer.scheme = Some("Bearer".into());
+        let slot = Slot {
+            access_token: "authed_user.access_token".into(),
+            refresh_token: Some("authed_user.refresh_token".into()),
+            expires_in: Some("authed_user.expires_in".into()),
+            scope: Some("authed_user.scope".into()),
+        };
+        reads.slots.insert("user".into(), slot);
+    };
+    let body = json!({
+        "access_token": "bot-1", "token_type": "bot", "scope": "chat:write",
+        "authed_user": {"id": "U1", "access_token": "user-1", "expires_in": 43200, "scope": "search:read,files:read"},
+    });
+    let read = shaped(slots, &body).unwrap();
+    assert_eq!((read.access_token.expose(), read.token_type.as_str()), ("bot-1", "Bearer"));
+    let user = &read.slots["user"];
+    assert_eq!(
+        (user.access_token.expose(), user.granted.to_text().as_str()),
+        ("user-1", "files:read search:read")
+    );
+    assert_eq!((seconds(user.access_expires_at), user.refresh_token.is_none()), (Some(43200), true));
+    let without = json!({"access_token": "bot-1", "authed_user": {"id": "U1"}});
+    assert!(shaped(slots, &without).unwrap().slots.is_empty());
+    let broken = json!({"access_token": "bot-1", "authed_user": {"access_token": 7}});
+    assert_eq!(shaped(slots, &broken).unwrap_err(), "access_token");
+}
+
 proptest! {
     #[test]
     fn r75_any_bytes_are_survived(body in any::<Vec<u8>>()) {
         if let Reading::Fields(fields) = Reading::of(&body) {
-            let _ = tokens(fields, &Scopes::default(), NOW);
+            let _ = tokens(fields, &acme("https://acme.example"), &Scopes::default(), NOW);
         }
     }
 
@@ -257,7 +379,7 @@ proptest! {
         if let Ok(tokens) = read(&answer.to_string()) {
             prop_assert_eq!(tokens.access_token.expose(), token.as_str());
             prop_assert!(!tokens.token_type.is_empty() && tokens.token_type.is_ascii());
-            prop_assert!(tokens.access_expires_at.is_none_or(|at| at >= NOW && at <= NOW.plus(LONGEST_LIFE)));
+            prop_assert!(tokens.access_expires_at.is_none_or(|at| at >= NOW && at <= NOW.plus(life::LONGEST_LIFE)));
             prop_assert!(Scopes::new(tokens.granted.to_vec()).is_ok());
         }
     }

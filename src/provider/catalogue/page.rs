@@ -24,7 +24,8 @@ impl Entry {
             page.push_str(&format!("Begin at <{url}>.\n\n"));
         }
         for (at, step) in (1..).zip(&about.setup) {
-            page.push_str(&format!("{at}. {}\n", step.replace("{callback_url}", "the URL above")));
+            let number = if about.setup.len() > 1 { format!("{at}. ") } else { String::new() };
+            page.push_str(&format!("{number}{}\n", step.replace("{callback_url}", "the URL above")));
         }
         page.push_str(&format!("\n```toml\n{}```\n", self.example()));
         self.fields(&mut page);

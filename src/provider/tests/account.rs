@@ -15,6 +15,14 @@ use crate::{
     scope::Scopes,
 };
 
+async fn whose(
+    providers: &Providers,
+    provider: &Provider,
+    tokens: &Tokens,
+) -> Result<Account, ProviderError> {
+    providers.account(provider, &mut tokens.clone()).await.map(|told| told.account)
+}
+
 fn octocat() -> Account {
     Account { id: Some("583231".into()), label: Some("octocat".into()) }
 }
@@ -45,7 +53,7 @@ async fn probed() -> (World, Tokens) {
 #[tokio::test]
 async fn a_probe_names_the_account() {
     let (world, tokens) = probed().await;
-    assert_eq!(world.providers.account(&world.provider, &tokens).await.unwrap(), octocat());
+    assert_eq!(whose(&world.providers, &world.provider, &tokens).await.unwrap(), octocat());
     let asked = world.fake.log().entries().into_iter().find(|request| request.path == "/me").unwrap();
     assert_eq!(asked.header("x-client"), Some("client"));
     assert_eq!(asked.header("accept"), Some("application/json"));
@@ -66,10 +74,10 @@ async fn a_probe_that_fails_names_nobody() {
         (Answer::status(500), ProviderError::Unreachable { maybe_sent: true, retry_after: None }),
     ] {
         world.fake.next_answer("/me", answer);
-        assert_eq!(world.providers.account(&world.provider, &tokens).await, Err(expected));
+        assert_eq!(whose(&world.providers, &world.provider, &tokens).await, Err(expected));
     }
     world.fake.next_answer("/me", Answer::json(200, &json!({"id": "7", "login": ["x"]})));
-    let unnamed = world.providers.account(&world.provider, &tokens).await.unwrap();
+    let unnamed = whose(&world.providers, &world.provider, &tokens).await.unwrap();
     assert_eq!(unnamed, Account { id: Some("7".into()), label: Some("7".into()) });
 }
 
@@ -78,7 +86,7 @@ async fn without_any_way_to_ask_nothing_is_known() {
     let world = World::start().await;
     let trip = world.travel().await;
     let tokens = world.exchange(&trip).await.unwrap();
-    assert_eq!(world.providers.account(&world.provider, &tokens).await.unwrap(), Account::default());
+    assert_eq!(whose(&world.providers, &world.provider, &tokens).await.unwrap(), Account::default());
 }
 
 #[tokio::test]
@@ -88,7 +96,7 @@ async fn a_configured_userinfo_is_asked() {
     let world = world.changed(|provider| provider.userinfo_endpoint = Some(url));
     let trip = world.travel().await;
     let tokens = world.exchange(&trip).await.unwrap();
-    assert_eq!(world.providers.account(&world.provider, &tokens).await.unwrap(), octocat());
+    assert_eq!(whose(&world.providers, &world.provider, &tokens).await.unwrap(), octocat());
 }
 
 /// An OpenID Connect server as the third party.
@@ -130,15 +138,15 @@ async fn openid_connect_names_the_account() {
     let world = OpenId::start().await;
     let tokens = world.connect().await;
     assert!(tokens.id_token.is_some());
-    let account = world.providers.account(&world.provider, &tokens).await.unwrap();
+    let account = whose(&world.providers, &world.provider, &tokens).await.unwrap();
     assert_eq!(account.id.as_deref(), Some("alice"));
     assert!(account.label.is_some());
 
     // The ID token's word is enough in an outage, and for a token that has none the outage is one.
     world.fake.always_answer("/userinfo", Answer::status(503));
-    assert_eq!(world.providers.account(&world.provider, &tokens).await.unwrap().id, account.id);
+    assert_eq!(whose(&world.providers, &world.provider, &tokens).await.unwrap().id, account.id);
     let without = Tokens { id_token: None, ..tokens };
-    assert!(world.providers.account(&world.provider, &without).await.unwrap_err().is_unreachable());
+    assert!(whose(&world.providers, &world.provider, &without).await.unwrap_err().is_unreachable());
 }
 
 /// R82: two subjects in one answer are nobody's account.
@@ -147,6 +155,6 @@ async fn r82_userinfo_speaks_of_the_same_subject() {
     let world = OpenId::start().await;
     let tokens = world.connect().await;
     world.fake.next_answer("/userinfo", Answer::json(200, &json!({"sub": "bob"})));
-    let error = world.providers.account(&world.provider, &tokens).await.unwrap_err();
+    let error = whose(&world.providers, &world.provider, &tokens).await.unwrap_err();
     assert_eq!(error, ProviderError::AccountMismatch);
 }

@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 
 use super::{
     Page,
-    action::{Action, Post, To},
+    action::{Action, Away, Post, To},
     frame::{Asked, Emblem, Frame, Permission},
     label::{Label, Message},
     name::Name,
@@ -131,6 +131,8 @@ pub struct Ready {
     pub settings: Vec<Setting>,
     /// Where they change it.
     pub change: Option<String>,
+    /// What must be there first, and what is chosen at the provider, in the operator's words.
+    pub notes: Vec<Note>,
     /// Host of the provider's authorize URL, in full.
     pub provider_host: String,
     /// The account to choose there, when it matters.
@@ -154,6 +156,15 @@ pub struct Setting {
     pub label: Label,
     /// What it was said to be.
     pub value: Label,
+}
+
+/// What a person should know before they leave.
+#[derive(Clone)]
+pub struct Note {
+    /// A sentence.
+    pub text: Message,
+    /// Where it is done.
+    pub link: Option<Away>,
 }
 
 /// A connection that does not do.

@@ -78,6 +78,15 @@ impl Names {
         Asked { client: None, ..self.asked() }
     }
 
+    fn notes(&self) -> Vec<Note> {
+        let link = Away::parse("https://github.com/apps/example-files");
+        let first =
+            format!("An owner of your organisation must have installed our app at {}.", self.provider);
+        let picker = "On the next page, choose the repositories to share.";
+        let first = Message::new(&first).map(|text| Note { text, link });
+        first.into_iter().chain(Message::new(picker).map(|text| Note { text, link: None })).collect()
+    }
+
     fn permissions(&self) -> Vec<Permission> {
         vec![
             Permission { words: self.words.clone(), technical: "repo".into() },
@@ -105,45 +114,16 @@ impl Names {
         let field = |name: &str, label: &str, secret: bool| SecretField {
             name: name.to_owned(),
             label: label.into(),
-            hint: secret.then(|| "It begins with sk_ and is 40 characters long.".to_owned()),
-            example: (!secret).then(|| "acme".into()),
+            hint: secret.then(|| "It begins with sk_ and is 40 characters long.".into()),
             secret,
-            required: true,
-            max_length: 4096,
-            choices: Vec::new(),
-            chosen: String::new(),
+            max_length: 512,
             problem: problem.filter(|_| secret),
-            advice: None,
         };
-        let choice = |value: &str| Choice { value: value.to_owned(), label: value.into() };
-        let region = SecretField {
-            choices: vec![choice("Europe"), choice("United States")],
-            required: false,
-            hint: None,
-            example: None,
-            ..field("region", "Region", false)
-        };
-        let wrong = SecretField {
-            advice: Some(
-                "This is a publishable key, which cannot be used here. Copy the secret key.".to_owned(),
-            ),
-            ..field("key", "Second key", true)
-        };
-        let mut fields = vec![field("site", "Site name", false), region, field("api_key", "API key", true)];
-        fields.extend((state == SecretState::Rejected).then_some(wrong));
         Secret {
             frame: self.frame(),
             asked: self.asked(),
             state,
-            message: Message::new("To list your invoices."),
-            replaces: (state == SecretState::Rejected)
-                .then(|| Replaced { account: Some(self.account.clone()), trouble: Some(Trouble::Reported) }),
-            fields,
-            what: Message::new("A key can read and change everything in its workspace."),
-            note: Message::new("Checking it counts as one call."),
-            can_check: true,
-            revealed: false,
-            reveal: "/connect?elicitationId=1&reveal=1".to_owned(),
+            fields: vec![field("site", "Site name", false), field("api_key", "API key", true)],
             find: Away::parse("https://provider.example/settings/keys"),
             person: Some(self.person.clone()),
             switch: Some(SWITCH.to_owned()),
@@ -204,6 +184,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         message: Message::new(&names.message),
         new: names.permissions(),
         already,
+        notes: Vec::new(),
         provider_host: "github.com".to_owned(),
         account_hint: hint.cloned(),
         settings: Vec::new(),
@@ -257,6 +238,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(Ready { frame: names.nobody(), person: None, switch: None, ..ready(Vec::new(), None) }),
         ),
         ("ready", Box::new(ready(Vec::new(), None))),
+        ("ready-notes", Box::new(Ready { notes: names.notes(), ..ready(Vec::new(), None) })),
         (
             "ready-settings",
             Box::new(Ready {
@@ -313,15 +295,13 @@ fn form(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         submit: post("/connect/1/input"),
         decline: decline(),
     };
+    let rejected = SecretState::Rejected { tries_left: Some(4) };
     vec![
         ("needs-input", Box::new(input(None))),
         ("needs-input-wrong", Box::new(input(Some(FieldProblem::Pattern)))),
         ("secret-form", Box::new(names.secret(SecretState::Ask, None))),
-        ("secret-rejected", Box::new(names.secret(SecretState::Rejected, None))),
-        (
-            "secret-rejected-field",
-            Box::new(names.secret(SecretState::Incomplete, Some(FieldProblem::Missing))),
-        ),
+        ("secret-rejected", Box::new(names.secret(rejected, None))),
+        ("secret-rejected-field", Box::new(names.secret(rejected, Some(FieldProblem::Missing)))),
         ("secret-unchecked", Box::new(names.secret(SecretState::Unchecked, None))),
     ]
 }
@@ -342,6 +322,19 @@ fn trip(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         attempt: "2".to_owned(),
         decline: Some(decline()),
     };
+    let choice = |value: &str, label: &Label| Choice { value: value.to_owned(), label: label.clone() };
+    pages.push((
+        "choose-tenant",
+        Box::new(ChooseTenant {
+            frame: names.frame(),
+            asked: names.asked(),
+            account: Some(names.account.clone()),
+            tenants: vec![choice("1", &names.server), choice("2", &names.other), choice("3", &names.client)],
+            first: "1".to_owned(),
+            submit: post("/connect/1/input").with("attempt", "2"),
+            decline: decline(),
+        }),
+    ));
     let not_connected = |because, code: Option<&str>| NotConnected {
         frame: names.frame(),
         asked: names.asked(),

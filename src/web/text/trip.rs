@@ -20,6 +20,11 @@ sentences! { TRIP:
     changed_keep(previous) = "Keep {previous}";
     changed_neither() = "Neither of them";
 
+    tenant_heading(provider) = "Which one at {provider}?";
+    tenant_what(account, provider, server) = "{account} at {provider} has more than one place to work in. Which of them may {server} use?";
+    tenant_what_nameless(provider, server) = "Your {provider} account has more than one place to work in. Which of them may {server} use?";
+    tenant_legend() = "Choose one";
+
     not_connected_heading(provider) = "{provider} is not connected";
     not_connected_said_no(provider) = "You said no at {provider}, or closed the page there. Nothing was connected.";
     not_connected_provider(provider) = "{provider} ended the connection with an error. Nothing was connected.";

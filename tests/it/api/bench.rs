@@ -187,7 +187,6 @@ impl Bench {
             consent_expires_at: None,
             values: consentry::values::Values::default(),
             fingerprint: None,
-            marks: consentry::connection::Marks::default(),
         }
     }
 
@@ -278,7 +277,7 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 4], clock: &Clock, 
             outbound.clone(),
             clock.clone(),
         ),
-        secret_forms: consentry::secret_form::SecretForms::new(Vec::new(), outbound.clone(), clock.clone()),
+        secret_forms: consentry::secret_form::SecretForms::new(Vec::new()),
         settings,
         store: db.store.clone(),
         vault,

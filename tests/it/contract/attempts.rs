@@ -24,6 +24,7 @@ contract! {
     a_claimed_attempt_keeps_its_minute_when_another_ends,
     a_claimed_attempt_whose_process_died_frees_the_link,
     an_offer_waits_sealed_and_dies_with_the_elicitation,
+    an_answered_offer_is_replaced_once,
     nothing_is_offered_when_it_was_closed_meanwhile,
 }
 
@@ -194,6 +195,22 @@ async fn an_offer_waits_sealed_and_dies_with_the_elicitation(db: Database) {
     let over = db.store.attempt_now(&claimed.attempt).await;
     assert!(over.offer.is_none());
     assert_eq!(over.outcome, Some(Outcome::ClosedMeanwhile));
+}
+
+/// A second question follows the first: only over the offer that was answered, and while the link can be used.
+async fn an_answered_offer_is_replaced_once(db: Database) {
+    let asked = db.store.given_elicitation(&asked()).await;
+    let claimed = db.store.given_claimed(&asked, NOW).await;
+    let [first, second, third] = ["first", "second", "third"].map(|text| Sealed::from_bytes(text.into()));
+    assert!(!db.store.offer_again(&claimed.attempt, &second, NOW).await.unwrap());
+    assert!(db.store.offer(&claimed.attempt, &first, NOW).await.unwrap());
+    let offered = db.store.attempt_now(&claimed.attempt).await;
+    assert!(!db.store.offer_again(&offered, &second, asked.expires_at).await.unwrap());
+    assert!(db.store.offer_again(&offered, &second, NOW).await.unwrap());
+    // Another answer to the first question comes too late.
+    assert!(!db.store.offer_again(&offered, &third, NOW).await.unwrap());
+    let again = db.store.attempt_now(&claimed.attempt).await;
+    assert_eq!((again.state, again.offer.unwrap().as_bytes()), (AttemptState::Offered, second.as_bytes()));
 }
 
 async fn nothing_is_offered_when_it_was_closed_meanwhile(db: Database) {

@@ -84,7 +84,8 @@ async fn r83_a_disconnect_queues_it_in_the_same_commit(db: Database) {
     assert_eq!(removed.revocation, Some(claimed[0].queued.id));
     // Nothing is removed, nothing is queued.
     let server = files();
-    let again = db.store.disconnect(&server, connection.id, "by_user", |_| panic!("not asked"), NOW);
+    let never = |_: &Connection| -> Option<NewRevocation> { panic!("not asked") };
+    let again = db.store.disconnect(&server, connection.id, "by_user", never, NOW);
     assert!(again.await.unwrap().is_none());
 }
 

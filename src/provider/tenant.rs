@@ -1,0 +1,126 @@
+//! The tenants that one grant covers, of which a connection is for one: sites, organisations, accounts.
+//!
+//! What must never happen here: a tenant without an id that can be told exactly, or with a host outside of its list.
+
+use serde_json::Value;
+
+use crate::{
+    config::{CaptureFrom, Choice, Provider},
+    provider::{account::label, capture, error::ProviderError, path},
+    values::Values,
+};
+
+/// Tenants that are offered; a list of more is cut.
+const TENANTS_MAX: usize = 200;
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tenant {
+    /// Its id, in the values too under the choice's name.
+    pub id: String,
+    /// What the person knows it by. Untrusted text, clean and short.
+    pub label: String,
+    /// What is kept when it is chosen.
+    pub values: Values,
+}
+
+/// Reads the list out of an answer.
+///
+/// # Errors
+/// [`ProviderError::Malformed`] when there is no list, or none in it that the choice can do without.
+pub(super) fn tenants(
+    provider: &Provider,
+    choice: &Choice,
+    answer: &Value,
+) -> Result<Vec<Tenant>, ProviderError> {
+    let malformed = |what| ProviderError::Malformed { what };
+    let list = match path::find(answer, &choice.list) {
+        Some(Value::Array(list)) => list.as_slice(),
+        None | Some(Value::Null) if choice.optional => &[],
+        _ => return Err(malformed("tenant_list")),
+    };
+    let mut tenants: Vec<Tenant> = Vec::new();
+    for entry in list.iter().take(TENANTS_MAX) {
+        let nothing = Values::default();
+        let Some(id) = path::exact(entry, &nothing, &choice.id) else { continue };
+        if tenants.iter().any(|one| one.id == id) {
+            continue;
+        }
+        let mut values = capture::from_answer(provider, CaptureFrom::Choice, entry)?;
+        if values.insert(&choice.name, &id).is_err() {
+            continue;
+        }
+        let shown = label(&path::readable(entry, &nothing, &choice.label)).or_else(|| label(&id));
+        tenants.push(Tenant { label: shown.unwrap_or_default(), id, values });
+    }
+    if tenants.is_empty() && !choice.optional { Err(malformed("no_tenant")) } else { Ok(tenants) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{config::Capture, provider::tests::acme};
+
+    fn choice() -> Choice {
+        Choice {
+            url: None,
+            list: "accounts".into(),
+            id: "id".into(),
+            label: "{name} ({kind})".into(),
+            name: "account_id".into(),
+            optional: false,
+        }
+    }
+
+    #[test]
+    fn tenants_are_told_by_exact_ids() {
+        let provider = acme("https://acme.example");
+        let answer = json!({"accounts": [
+            {"id": 7, "name": "One"},
+            {"id": "8", "name": "Two\u{202e}", "kind": "test"},
+            {"id": "8", "name": "again"},
+            {"name": "nameless"},
+            {"id": 1.5, "name": "half"},
+        ]});
+        let found = tenants(&provider, &choice(), &answer).unwrap();
+        let shown: Vec<_> = found.iter().map(|one| (one.id.as_str(), one.label.as_str())).collect();
+        assert_eq!(shown, [("7", "One"), ("8", "Two (test)")]);
+        assert_eq!(found[0].values.get("account_id"), Some("7"));
+    }
+
+    #[test]
+    fn no_tenant_is_an_error_unless_it_may_be_none() {
+        let provider = acme("https://acme.example");
+        let optional = Choice { optional: true, ..choice() };
+        for (answer, what) in
+            [(json!({"accounts": []}), "no_tenant"), (json!({}), "tenant_list"), (json!(null), "tenant_list")]
+        {
+            assert_eq!(tenants(&provider, &choice(), &answer), Err(ProviderError::Malformed { what }));
+            assert_eq!(tenants(&provider, &optional, &answer), Ok(Vec::new()));
+        }
+        let wrong = json!({"accounts": "x"});
+        assert!(tenants(&provider, &optional, &wrong).is_err());
+    }
+
+    /// R73: a tenant whose host is outside of the list is not offered, and nothing is connected.
+    #[test]
+    fn r73_a_tenants_host_is_within_its_list() {
+        let mut provider = acme("https://acme.example");
+        let capture = Capture {
+            from: CaptureFrom::Choice,
+            path: "uri".into(),
+            required: true,
+            url_suffixes: vec![".acme.example".into()],
+        };
+        provider.reads.captures = BTreeMap::from([("base_uri".into(), capture)]);
+        let with = |uri: &str| json!({"accounts": [{"id": "7", "name": "One", "uri": uri}]});
+        let found = tenants(&provider, &choice(), &with("https://eu.acme.example/")).unwrap();
+        assert_eq!(found[0].values.get("base_uri"), Some("https://eu.acme.example"));
+        let refused = Err(ProviderError::Malformed { what: "value_refused" });
+        assert_eq!(tenants(&provider, &choice(), &with("https://eu.acme.example.evil.org")), refused);
+    }
+}

@@ -1,0 +1,127 @@
+//! Values of the provider's answers: handed out with the token, and never one whose host is not the provider's.
+
+use consentry::config::{CaptureFrom, Precondition, PreconditionKind, Settings};
+use consentry_fakes::Answer;
+use serde_json::json;
+
+use super::{asks_anew, capture, files, members, ready};
+use crate::{
+    engine::Database,
+    rows::rows,
+    world::{FILES, World},
+};
+
+on_both_engines! {
+    what_the_answers_say_is_handed_out_with_the_token,
+    r73_a_host_that_is_not_the_providers_connects_nothing,
+    an_account_is_named_by_several_places,
+    a_person_is_told_what_must_be_there_first,
+}
+
+fn keeping(settings: &mut Settings) {
+    let captures = &mut files(settings).reads.captures;
+    captures.insert("api_url".into(), capture(CaptureFrom::Answer, "data.api", &[".files.example"]));
+    captures.insert("login".into(), capture(CaptureFrom::Probe, "login", &[]));
+}
+
+async fn what_the_answers_say_is_handed_out_with_the_token(db: Database) {
+    let world = World::start_with(db, keeping).await;
+    let api = world.api("files");
+    let link = api.asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    let said = json!({"data": {"api": "https://EU.files.example/api/"}});
+    world.files.next_token_answer(Answer::changed(members(&said)));
+    alice.connects("octocat").await.is("connected");
+    let expected = json!({"api_url": "https://eu.files.example/api", "login": "octocat"});
+    assert_eq!(api.resolves("alice", FILES).await["credential"]["values"], expected);
+    assert_eq!(api.resolves("alice", FILES).await["credential"]["slots"], json!({}));
+}
+
+/// R73: the host that an answer names would be where tokens are sent.
+async fn r73_a_host_that_is_not_the_providers_connects_nothing(db: Database) {
+    let world = World::start_with(db, keeping).await;
+    let api = world.api("files");
+    let link = api.asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    for said in [
+        json!("https://eu.files.example.evil.example"),
+        json!("https://evil.example/.files.example"),
+        json!("http://eu.files.example"),
+        json!("https://eu.files.example@evil.example"),
+        json!({"host": "eu.files.example"}),
+        json!(null),
+    ] {
+        world.files.next_token_answer(Answer::changed(members(&json!({"data": {"api": said}}))));
+        alice.opens(&link.url).await.is("ready");
+        alice.connects("octocat").await.is("provider-unreachable");
+        assert!(rows(&world.database).await["connections"].is_empty(), "{said}");
+        assert_eq!(api.elicitation(&link.id).await["state"], "pending", "{said}");
+        assert_eq!(api.resolves("alice", FILES).await["status"], "action_required", "{said}");
+    }
+    // What was not kept is given back.
+    world
+        .until(async || world.files.revocations().entries().iter().filter(|one| one.revoked).count() == 6)
+        .await;
+}
+
+async fn an_account_is_named_by_several_places(db: Database) {
+    let world = World::start_with(db, |settings| {
+        keeping(settings);
+        let probe = files(settings).probe.as_mut().expect("it has one");
+        probe.id = "{id}@{login}".into();
+        probe.label = "{nothing|login} ({email})".into();
+    })
+    .await;
+    let api = world.api("files");
+    let link = api.asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    let said = json!({"data": {"api": "eu.files.example"}});
+    world.files.next_token_answer(Answer::changed(members(&said)));
+    world
+        .files
+        .next_answer("/me", Answer::json(200, &json!({"id": 7, "login": "octocat", "email": "o@x.example"})));
+    alice.connects("octocat").await.is("connected");
+    let account = api.resolves("alice", FILES).await["connection"]["account"].clone();
+    assert_eq!(account, json!({"id": "7@octocat", "label": "octocat (o@x.example)"}));
+    // A part of the id that is missing leaves it untold.
+    let link = asks_anew(&world).await;
+    alice.opens(&link.url).await.is("already-connected");
+    world.files.next_token_answer(Answer::changed(members(&said)));
+    world.files.next_answer("/me", Answer::json(200, &json!({"id": 7})));
+    alice.connects("octocat").await.is("provider-unreachable");
+}
+
+async fn a_person_is_told_what_must_be_there_first(db: Database) {
+    let world = World::start_with(db, |settings| {
+        let reads = &mut files(settings).reads;
+        reads.preconditions = vec![Precondition {
+            kind: PreconditionKind::Admin,
+            text: "An owner must have <b>allowed</b> it.".into(),
+            url: Some("https://files.example/admin".parse().unwrap()),
+        }];
+        reads.picker = Some("Choose the folders to share.".into());
+        reads.admin_codes = vec!["not_allowed_here".into()];
+    })
+    .await;
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    let text = alice.page().text();
+    assert!(text.contains("An owner must have <b>allowed</b> it."), "{text}");
+    assert!(text.contains("Choose the folders to share.") && text.contains("files.example"), "{text}");
+    alice.agrees().await.is("leaving");
+    alice.leaves().await;
+    let mut back = alice.approves("octocat").await.location().unwrap();
+    let kept: Vec<(String, String)> =
+        back.query_pairs().into_owned().filter(|(name, _)| name != "code").collect();
+    back.query_pairs_mut().clear().extend_pairs(kept).append_pair("error", "not_allowed_here");
+    alice.opens(back.as_str()).await.is("admin-approval");
+    alice
+        .page()
+        .links()
+        .iter()
+        .find(|(url, _)| url.as_str() == "https://files.example/admin")
+        .expect("a link");
+    assert_eq!(world.api("files").elicitation(&link.id).await["state"], "pending");
+    alice.opens(&link.url).await.is("ready");
+    alice.connects("octocat").await.is("connected");
+}
