@@ -23,7 +23,6 @@ mod id_token;
 mod known;
 mod life;
 mod path;
-mod placeholders;
 mod rate;
 mod refresh;
 mod request;

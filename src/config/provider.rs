@@ -206,8 +206,8 @@ impl Provider {
         wanted || self.sending.renewal.is_some()
     }
 
-    /// Whether another connection with the same account would end with a token that is revoked.
-    pub fn revokes_more_than_the_token(&self) -> bool {
-        self.revocation.as_ref().is_none_or(|own| own.ends != RevocationEnds::Token)
+    /// What ends when a token is revoked.
+    pub fn revocation_ends(&self) -> RevocationEnds {
+        self.revocation.as_ref().map_or_else(RevocationEnds::default, |own| own.ends)
     }
 }

@@ -308,9 +308,7 @@ pub(super) struct Provider {
     /// What separates scopes in the authorize URL: a space, comma, semicolon, plus or bar. Default: a space.
     #[serde(default = "space")]
     pub(super) scope_separator: String,
-    /// The authorize parameter that holds the scopes. Default: `scope`.
-    pub(super) scope_param: Option<String>,
-    /// A second parameter, for scopes of another kind.
+    /// A second parameter of the authorize URL, for scopes of another kind.
     pub(super) second_scope: Option<SecondScope>,
     /// Asked for always, beside what is wanted; nothing that a user is told of.
     #[serde(default)]

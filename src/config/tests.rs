@@ -3,11 +3,12 @@
 mod kinds;
 mod mcp_endpoint;
 mod sending;
-mod variables;
 
 use std::{fs, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+
+mod variables;
 
 use super::*;
 use crate::random::Random;

@@ -9,7 +9,6 @@ use std::time::Duration;
 use crate::{
     app::App,
     audit::Actor,
-    clock::Millis,
     config::BrowserIdentity,
     elicitation::{BrowserCode, Elicitation, ElicitationId, State},
     random::Random,
@@ -99,14 +98,6 @@ pub struct Minted {
     pub life: Duration,
 }
 
-/// Whether [`mint`] would mint one.
-pub fn mints(app: &App, visit: &Visit, now: Millis) -> bool {
-    let asked = &visit.elicitation;
-    is_by_code(app, asked)
-        && asked.state(now).is_open()
-        && !visit.code.as_ref().is_some_and(|code| code.is_proven(now))
-}
-
 /// Mints a code for the browser that posted the form, in place of its own former one. A browser that is proven already, or
 /// is in this very moment, keeps what it has: none.
 ///
@@ -126,8 +117,7 @@ pub async fn mint(app: &App, visit: &Visit) -> Result<Option<Minted>, Refusal> {
         let cookie = CodeCookie::fresh(app.random);
         let code = BrowserCode {
             elicitation: asked.id,
-            // Its name stays, with which it is counted.
-            browser: visit.code.as_ref().map_or_else(|| app.random.row_id(now), |code| code.browser),
+            browser: app.random.row_id(now),
             cookie: cookie.hash(),
             expires_at: now.plus(CODE_LIFE).min(asked.expires_at),
             proven_at: None,

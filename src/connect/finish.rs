@@ -8,7 +8,7 @@ use std::{future::Future, time::Duration};
 use crate::{
     app::App,
     audit::Actor,
-    config::Provider,
+    config::{Provider, RefreshTokens},
     connection::{Account, Connection, ConnectionId, NewConnection, Status},
     credential::{Access, Unwanted},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
@@ -30,6 +30,8 @@ use super::{
 pub const FINISH_PATIENCE: Duration = Duration::from_secs(20);
 /// How long after the claim a credential is still tried to be stored; a claimed attempt is given up after 60 s.
 const SETTLING_MAX: Duration = Duration::from_secs(50);
+/// Why a grant is not kept: its provider gives a refresh token with each, and this one has none.
+pub const NO_REFRESH_TOKEN: &str = "no_refresh_token";
 /// Between two tries to store it: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
@@ -112,6 +114,11 @@ async fn redeem(
             return Err(error.into());
         }
     };
+    let lasting = demand_lasting(app, attempt, asked, &provider, &tokens, &account).await;
+    if let Err(refusal) = lasting {
+        give_back(app, asked, attempt, &tokens, &account).await;
+        return Err(refusal);
+    }
     let settled = match tenants.as_slice() {
         [_, _, ..] => ask_for_tenant(app, attempt, asked, &tokens, &account, &tenants).await,
         [only] => {
@@ -235,14 +242,12 @@ fn seal_connection(
 ) -> Result<NewConnection, Refusal> {
     let id = existing.map_or_else(|| ConnectionId(app.random.row_id(app.clock.now())), |one| one.id);
     let generation = existing.map_or(1, |one| one.generation.saturating_add(1));
-    // An old refresh token is kept beside a new access token only where both are surely of one account (R78).
-    let here = |one: &&Connection| one.fingerprint == attempt.fingerprint;
-    let same = existing.filter(here).filter(|one| one.account.id.is_some() && one.account.id == account.id);
     // What this person has answered is not asked again; another account is another question.
     let answered = existing.filter(|one| !is_another(&one.account, account));
-    let living = same.filter(|one| one.status == Status::Active);
-    let kept = match (&tokens.refresh_token, living.and_then(|one| one.refresh.as_ref().map(|it| (one, it))))
-    {
+    let kept = match (
+        &tokens.refresh_token,
+        living(existing, attempt, account).and_then(|one| one.refresh.as_ref().map(|it| (one, it))),
+    ) {
         (None, Some((one, sealed))) => {
             let token =
                 app.vault.open(&one.place("refresh"), sealed)?.into_secret().ok_or(OpenError::Malformed)?;
@@ -274,6 +279,38 @@ fn seal_connection(
         values: tokens.values.clone(),
         fingerprint: attempt.fingerprint,
     })
+}
+
+/// The connection whose refresh token goes on living beside a new access token: only where both are surely of one
+/// account at one place (R78, R63).
+fn living<'a>(
+    existing: Option<&'a Connection>,
+    attempt: &Attempt,
+    account: &Account,
+) -> Option<&'a Connection> {
+    let here = existing.filter(|one| one.fingerprint == attempt.fingerprint);
+    let same = here.filter(|one| one.account.id.is_some() && one.account.id == account.id);
+    same.filter(|one| one.status == Status::Active)
+}
+
+/// Refuses what cannot be renewed, where this provider always gives what renews. Otherwise it would end in an hour, and
+/// nobody would know why.
+async fn demand_lasting(
+    app: &App,
+    attempt: &Attempt,
+    asked: &Elicitation,
+    provider: &Provider,
+    tokens: &Tokens,
+    account: &Account,
+) -> Result<(), Refusal> {
+    if provider.sending.refresh_token != RefreshTokens::Always || tokens.refresh_token.is_some() {
+        return Ok(());
+    }
+    let existing = app.store.connection_for(&asked.server, &asked.owner, &asked.provider).await?;
+    if living(existing.as_ref(), attempt, account).is_some_and(|one| one.can_refresh) {
+        return Ok(());
+    }
+    Err(ProviderError::CodeRefused { code: Some(NO_REFRESH_TOKEN.to_owned()) }.into())
 }
 
 async fn closed_meanwhile(

@@ -1,13 +1,14 @@
 //! Telling providers that a token is no longer wanted, from the outbox: tried until the provider has understood.
 //!
-//! What it must never do: send a token while another connection has the same account. The provider may end the whole
-//! grant of our client with it.
+//! What it must never do: send a token while another connection has the same account, unless the provider's settings say
+//! that nothing but the token ends. It may end the whole grant of our client with it.
 
 use std::time::Duration;
 
 use crate::{
     app::App,
     audit::{About, Actor},
+    config::RevocationEnds,
     connection::{ConnectionId, PROVIDER_CHANGED},
     elicitation::{ProviderId, ServerId},
     ladder,
@@ -122,11 +123,14 @@ impl Later {
 async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'static str>), Later> {
     let queued = &claimed.queued;
     let (account, of) = (queued.account_id.as_deref(), queued.connection);
-    let shared = app.store.account_in_use(&queued.provider, account, &queued.owner, of).await;
-    if shared.map_err(|_| Later::because("store_unavailable"))? {
-        return Ok((State::Shared, None));
-    }
     let home = Home::of(app, &queued.provider, &queued.values, queued.fingerprint.as_ref());
+    // Where nothing but the token ends, nobody else loses by it.
+    if home.as_provider().is_none_or(|provider| provider.revocation_ends() != RevocationEnds::Token) {
+        let shared = app.store.account_in_use(&queued.provider, account, &queued.owner, of).await;
+        if shared.map_err(|_| Later::because("store_unavailable"))? {
+            return Ok((State::Shared, None));
+        }
+    }
     let provider = match home {
         Home::Same(provider) | Home::Unsaid(provider) => provider,
         // Another place than the one that it is for is told nothing (R63).

@@ -48,12 +48,11 @@ pub(crate) fn to_ask(provider: &Provider, existing: Option<&Connection>, wanted:
 pub(super) fn parameters<'a>(provider: &'a Provider, asked: &Scopes) -> Vec<(&'a str, Scopes)> {
     let sending = &provider.sending;
     let all = asked.union(&sending.required_scopes);
-    let main = sending.scope_param.as_deref().unwrap_or("scope");
-    let Some(second) = &sending.second_scope else { return filled([(main, all)]) };
+    let Some(second) = &sending.second_scope else { return filled([("scope", all)]) };
     let of_second: Vec<&str> = all.iter().filter_map(|scope| scope.strip_prefix(&second.prefix)).collect();
     let of_main: Vec<&str> = all.iter().filter(|scope| !scope.starts_with(&second.prefix)).collect();
     filled([
-        (main, Scopes::lenient(&of_main.join(" "))),
+        ("scope", Scopes::lenient(&of_main.join(" "))),
         (&second.param, Scopes::lenient(&of_second.join(" "))),
     ])
 }
@@ -84,6 +83,13 @@ mod tests {
             ]),
             ..acme("https://acme.example")
         }
+    }
+
+    #[test]
+    fn what_is_asked_for_every_time_is_no_permission() {
+        let mut provider = provider();
+        provider.sending.required_scopes = scopes("offline email");
+        assert_eq!(granted(&provider, &scopes("read offline email")), scopes("read write email"));
     }
 
     #[test]

@@ -232,6 +232,23 @@ mod tests {
         );
     }
 
+    /// Each in the parameter that it belongs to; a parameter without any is not sent.
+    #[test]
+    fn scopes_go_where_the_provider_wants_them() {
+        let mut provider = acme("https://acme.example");
+        provider.sending.param_names = BTreeMap::from([("client_id".into(), "client_key".into())]);
+        provider.sending.required_scopes = Scopes::new(["offline", "user:me"]).unwrap();
+        let second = crate::config::SecondScope { param: "user_scope".into(), prefix: "user:".into() };
+        provider.sending.second_scope = Some(second);
+        // What the provider calls ours is not to be replaced either (R66).
+        provider.authorize_params = ["client_key", "User_Scope"].map(|name| (name.into(), "x".into())).into();
+        let url = leave(&provider, &endpoints("https://acme.example/a?client_key=y")).unwrap();
+        assert_eq!(values(&url, "scope"), ["offline read write"]);
+        assert_eq!(values(&url, "user_scope"), ["me"]);
+        assert_eq!(values(&url, "client_key"), ["client"]);
+        assert!(values(&url, "client_id").is_empty() && values(&url, "User_Scope").is_empty());
+    }
+
     /// R58: never without PKCE, unless the operator said so.
     #[test]
     fn r58_no_silent_way_without_pkce() {

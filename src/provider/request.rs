@@ -2,16 +2,18 @@
 //!
 //! What it must never do: put a secret into an address unless the provider takes it nowhere else, or print one.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use http::{HeaderName, HeaderValue, Method, Request, header};
 use serde_json::{Map, Value};
 use url::{Url, form_urlencoded};
+use zeroize::Zeroizing;
 
 use crate::{
     clock::Millis,
     config::{Provider, RevocationBody, TokenBody},
-    provider::{authentication::Proof, endpoints::Endpoints, error::ProviderError},
+    provider::{authentication::Proof, endpoints::Endpoints, error::ProviderError, filled},
+    secret::Secret,
 };
 
 /// Standard parameters that a provider may call otherwise. None of them protects an exchange (R66).
@@ -138,6 +140,27 @@ pub(super) fn written(
         headers.insert(header::AUTHORIZATION, proof.clone());
     }
     Ok(request)
+}
+
+/// What stands in braces for something of ours: `token_name`, `client_id` and `client_secret`.
+pub(super) fn ours<'a>(
+    provider: &'a Provider,
+    token_name: &'static str,
+    token: &'a Secret,
+) -> impl Fn(&str) -> Option<&'a str> {
+    move |name| match name {
+        "client_id" => Some(provider.client_id.as_str()),
+        "client_secret" => provider.client_secret.as_ref().map(Secret::expose),
+        name => (name == token_name).then(|| token.expose()),
+    }
+}
+
+/// Each of `all` with what `known` gives for what stands in braces.
+pub(super) fn filled_in<'a>(
+    all: &'a BTreeMap<String, String>,
+    known: impl Fn(&str) -> Option<&'a str>,
+) -> Vec<(&'a str, Zeroizing<String>)> {
+    all.iter().map(|(name, value)| (name.as_str(), filled::header(value, &known))).collect()
 }
 
 /// Adds headers from the settings. Our proof and the kind of the body stand where they stand: no setting takes them away.

@@ -18,8 +18,7 @@ use crate::{
         endpoints::Endpoints,
         error::ProviderError,
         failure::{Class, Failure},
-        placeholders::fill,
-        request::{add_headers, form_post, written},
+        request::{add_headers, filled_in, form_post, ours, written},
     },
     secret::Secret,
 };
@@ -73,9 +72,8 @@ fn own_way(
         RevocationProof::By(way) => Proof::new(provider, way, audience(provider, endpoints), now)?,
         RevocationProof::Nothing => Proof::default(),
     };
-    let mut ours = vec![("token", token.expose()), ("client_id", provider.client_id.as_str())];
-    ours.extend(provider.client_secret.as_ref().map(|secret| ("client_secret", secret.expose())));
-    let filled: Vec<_> = own.params.iter().map(|(name, value)| (name.as_str(), fill(value, &ours))).collect();
+    let known = ours(provider, "token", token);
+    let filled = filled_in(&own.params, &known);
     let pairs: Vec<(&str, &str)> = filled.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let method = match own.method {
         RevocationMethod::Post => Method::POST,
@@ -83,8 +81,7 @@ fn own_way(
     };
     let url = addressed(&own.url, token)?;
     let mut request = written(method, &url, own.body.into(), &pairs, provider, &proof)?;
-    let headers = own.headers.iter().map(|(name, value)| (name.as_str(), fill(value, &ours)));
-    let headers: Vec<_> = headers.collect();
+    let headers = filled_in(&own.headers, &known);
     add_headers(&mut request, headers.iter().map(|(name, value)| (*name, Cow::from(value.as_str()))))?;
     Ok(request)
 }

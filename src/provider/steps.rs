@@ -4,7 +4,6 @@
 //! Each is sent once. What it must never do: repeat one, or fall back to the token before when one fails.
 
 use http::{Method, Request};
-use zeroize::Zeroizing;
 
 use crate::{
     clock::Clock,
@@ -15,8 +14,7 @@ use crate::{
         error::ProviderError,
         exchange,
         failure::Failure,
-        placeholders::fill,
-        request::{Body, written},
+        request::{Body, filled_in, ours, written},
         tokens::Tokens,
     },
     secret::Secret,
@@ -31,14 +29,11 @@ pub(super) fn request(
     step: &TokenStep,
     token: &Secret,
 ) -> Result<Request<Vec<u8>>, ProviderError> {
-    let mut ours = vec![("access_token", token.expose()), ("client_id", provider.client_id.as_str())];
-    ours.extend(provider.client_secret.as_ref().map(|secret| ("client_secret", secret.expose())));
     let secret = step.params.values().any(|value| value.contains("{client_secret}"));
     if secret && provider.client_secret.is_none() {
         return Err(ProviderError::misconfigured("client_secret_missing"));
     }
-    let filled: Vec<(&str, Zeroizing<String>)> =
-        step.params.iter().map(|(name, value)| (name.as_str(), fill(value, &ours))).collect();
+    let filled = filled_in(&step.params, ours(provider, "access_token", token));
     let pairs: Vec<(&str, &str)> = filled.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let (method, body) = match step.method {
         StepMethod::Get => (Method::GET, Body::Query),

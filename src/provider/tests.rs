@@ -1,6 +1,7 @@
 //! This room against a strict provider over real HTTP.
 
 mod account;
+mod dialects;
 mod discovery;
 mod exchange;
 mod leaving;

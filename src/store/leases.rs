@@ -63,7 +63,7 @@ macro_rules! take {
             $now,
             ") AND (next_attempt_at_ms IS NULL OR next_attempt_at_ms <= $5) RETURNING ",
             columns!(),
-            ", lease_token, intent_at_ms < lease_until_ms - $4 AS recovering"
+            ", lease_token, lease_until_ms - $4 - intent_at_ms AS unanswered_ms"
         )
     };
 }
@@ -127,7 +127,7 @@ struct TakenRow {
     #[sqlx(flatten)]
     connection: ConnectionRow,
     lease_token: i64,
-    recovering: bool,
+    unanswered_ms: i64,
 }
 
 /// A connection, and whether somebody refreshes it.
@@ -152,6 +152,8 @@ pub struct Lease {
     pub token: i64,
     /// Whether an earlier request's outcome was never stored: it may have been acted on.
     pub recovering: bool,
+    /// How long ago the first such request began; zero when there was none.
+    pub unanswered_for: Duration,
 }
 
 /// What a refresh gave, sealed for the generation after the lease's.
@@ -220,8 +222,10 @@ impl Store {
                 .await?
                 .pop()
         });
-        let Some(TakenRow { connection, lease_token, recovering }) = row else { return Ok(None) };
-        let lease = Lease { connection: id, generation, token: lease_token, recovering };
+        let Some(TakenRow { connection, lease_token, unanswered_ms }) = row else { return Ok(None) };
+        let unanswered_for = Duration::from_millis(u64::try_from(unanswered_ms).unwrap_or(0));
+        let recovering = !unanswered_for.is_zero();
+        let lease = Lease { connection: id, generation, token: lease_token, recovering, unanswered_for };
         Ok(Some((lease, connection.try_into()?)))
     }
 

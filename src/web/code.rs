@@ -2,7 +2,6 @@
 //! mints nothing (R8).
 
 use axum::{
-    Extension,
     http::{HeaderValue, header},
     response::Response,
 };
@@ -16,11 +15,9 @@ use crate::{
 };
 
 use super::{
-    client_ip::ClientIp,
     cookies::{self, SameSite},
     csrf,
     here::{Here, connect_path, resume_path, see_other},
-    limit::Codes,
     pages::{self, Bad, Shown},
     parameters::{ParameterError, Parameters},
     segments::{Body, Segments},
@@ -29,15 +26,7 @@ use super::{
 /// `POST /connect/{id}/code`: the browser asks for a code. There is no session before it that a token could be bound to:
 /// what the browser says of where the post came from decides, and all that another site could reach is a code that it
 /// cannot read.
-///
-/// Only what could mint one is counted: a post of another site uses up nothing, and neither does a browser that is proven.
-pub async fn mint(
-    here: Here,
-    Segments(id): Segments<String>,
-    client: Option<Extension<ClientIp>>,
-    Extension(codes): Extension<Codes>,
-    Body(body): Body,
-) -> Response {
+pub async fn mint(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
     let Ok(id) = id.parse::<ElicitationId>() else { return here.not_found() };
     match Parameters::form(&here.headers, &body) {
         Ok(_) => {}
@@ -49,17 +38,8 @@ pub async fn mint(
         here.app.security_event(SecurityEvent::CsrfRefused, Actor::Unknown, about);
         return here.bad(Bad::FromElsewhere);
     }
-    let now = here.app.clock.now();
     let minted = match here.look(id).await {
-        Ok(visit) => {
-            let counts = connect::mints(&here.app, &visit, now);
-            if let Some(Extension(client)) = client.filter(|_| counts)
-                && let Err(wait) = codes.check(client, &visit, now)
-            {
-                return here.too_many(wait);
-            }
-            connect::mint(&here.app, &visit).await
-        }
+        Ok(visit) => connect::mint(&here.app, &visit).await,
         Err(refusal) => Err(refusal),
     };
     let mut response = see_other(&connect_path(id));

@@ -101,7 +101,8 @@ impl Here {
         match outcome {
             Outcome::Connected | Outcome::PartlyConnected => self.connected(opened, asked, Some(attempt)),
             Outcome::Denied => not_connected(NotConnectedBecause::SaidNo),
-            Outcome::CodeRefused => not_connected(match attempt.detail {
+            Outcome::CodeRefused => not_connected(match attempt.detail.as_deref() {
+                Some(connect::NO_REFRESH_TOKEN) => NotConnectedBecause::NothingLasting,
                 Some(_) => NotConnectedBecause::ProviderError,
                 None => NotConnectedBecause::TooLate,
             }),

@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use axum::{
-    Extension, Router,
+    Router,
     extract::{DefaultBodyLimit, Request, State},
     http::{HeaderValue, StatusCode, header, uri::Authority},
     middleware::{Next, from_fn_with_state},
@@ -19,7 +19,7 @@ use super::{
     assets, callback, code, connect, connections, headers,
     here::{Here, see_other},
     input, leaving,
-    limit::{self, ByAddress, Codes},
+    limit::{self, ByAddress},
     outcome,
     pages::Bad,
     request_id,
@@ -38,7 +38,7 @@ pub fn with(app: App, others: Router<App>) -> Router {
         .route("/connect", get(connect::show))
         .route("/connect/{id}/continue", post(connect::agree))
         .route("/connect/{id}/input", post(input::submit))
-        .route("/connect/{id}/code", post(code::mint).layer(Extension(Codes::new(&app))))
+        .route("/connect/{id}/code", post(code::mint))
         .route("/connect/{id}/leaving", quiet(get(leaving::show)))
         .route("/connect/{id}/keep", post(connect::keep))
         .route("/connect/{id}/account", post(connect::account))

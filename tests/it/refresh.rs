@@ -1,6 +1,7 @@
 //! Credentials that stay alive: refreshed once, whatever the provider says and whoever comes at the same time.
 
 mod clocks;
+mod dialects;
 mod failures;
 mod ordinary;
 mod races;

@@ -1,11 +1,14 @@
 //! Registered clients, and proving to be one (RFC 6749 section 2.3): by exactly the method that was registered.
 
+pub(crate) mod assertion;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use url::form_urlencoded;
 
 use crate::parameters::Parameters;
+pub use assertion::Assertion;
 
 /// How a client must prove itself at the token endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,10 @@ pub enum Authentication {
     Basic(String),
     /// `client_secret_post`: id and secret in the body.
     Post(String),
+    /// The secret as the user of Basic, without a password; no id anywhere.
+    SecretAsUser(String),
+    /// `private_key_jwt` (RFC 7523).
+    Assertion(Assertion),
 }
 
 impl Authentication {
@@ -25,6 +32,8 @@ impl Authentication {
             Self::None => "none",
             Self::Basic(_) => "client_secret_basic",
             Self::Post(_) => "client_secret_post",
+            Self::SecretAsUser(_) => "secret_as_basic_user",
+            Self::Assertion(_) => "private_key_jwt",
         }
     }
 }
@@ -68,6 +77,17 @@ impl Client {
         Self::new(id, Authentication::Post(secret.to_owned()))
     }
 
+    /// A client whose secret alone names and proves it.
+    pub fn secret_as_user(id: &str, secret: &str) -> Self {
+        Self::new(id, Authentication::SecretAsUser(secret.to_owned()))
+    }
+
+    /// A client that signs, by ES256, for this audience and no other.
+    pub fn assertion(id: &str, public_key: &[u8], audience: &str) -> Self {
+        let (public_key, audience) = (public_key.to_vec(), audience.to_owned());
+        Self::new(id, Authentication::Assertion(Assertion { public_key, audience }))
+    }
+
     /// A client without a secret.
     pub fn public(id: &str) -> Self {
         Self::new(id, Authentication::None)
@@ -109,7 +129,11 @@ pub enum AuthenticationUsed {
     Basic,
     /// `client_secret` in the body.
     Post,
-    /// Both, which RFC 6749 section 2.3 forbids.
+    /// An `Authorization: Basic` header with a user and no password.
+    SecretAsUser,
+    /// A signed `client_assertion` in the body.
+    Assertion,
+    /// Several, which RFC 6749 section 2.3 forbids.
     Several,
 }
 
@@ -126,6 +150,13 @@ pub(crate) struct Presented {
 impl Presented {
     pub(crate) fn read(headers: &HeaderMap, body: &Parameters) -> Self {
         let in_body = body.owned("client_id");
+        if let Some(signed) = body.owned("client_assertion") {
+            let typed = body.get("client_assertion_type") == Some(assertion::TYPE);
+            let other =
+                headers.contains_key(http::header::AUTHORIZATION) || body.get("client_secret").is_some();
+            let used = if other { AuthenticationUsed::Several } else { AuthenticationUsed::Assertion };
+            return Self { used, id: in_body, secret: Some(signed), broken: other || !typed };
+        }
         let posted = body.owned("client_secret");
         let header = headers.get(http::header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
         match (header.map(basic), posted) {
@@ -137,6 +168,12 @@ impl Presented {
             (Some(None), None) => {
                 Self { used: AuthenticationUsed::Basic, id: in_body, secret: None, broken: true }
             }
+            (Some(Some((user, password))), None) if password.is_empty() => Self {
+                used: AuthenticationUsed::SecretAsUser,
+                id: in_body,
+                secret: Some(user),
+                broken: false,
+            },
             (Some(Some((id, secret))), None) => {
                 let broken = in_body.is_some_and(|body| body != id);
                 Self { used: AuthenticationUsed::Basic, id: Some(id), secret: Some(secret), broken }
@@ -155,11 +192,22 @@ impl Presented {
             && self.secret.as_ref() == Some(secret)
     }
 
-    /// Whether this proves to be `client`, by its registered method and no other.
+    /// The secret of a header that names nobody.
+    pub(crate) fn nameless_secret(&self) -> Option<&str> {
+        self.secret.as_deref().filter(|_| self.used == AuthenticationUsed::SecretAsUser && self.id.is_none())
+    }
+
+    /// The assertion of one that has nothing else.
+    pub(crate) fn signed(&self) -> Option<&str> {
+        self.secret.as_deref().filter(|_| self.used == AuthenticationUsed::Assertion && !self.broken)
+    }
+
+    /// Whether this proves to be `client`, by its registered method and no other. An assertion is checked elsewhere.
     pub(crate) fn proves(&self, client: &Client) -> bool {
         let secret = match (&client.authentication, self.used) {
             (Authentication::None, AuthenticationUsed::None) => return !self.broken,
             (Authentication::Basic(secret), AuthenticationUsed::Basic)
+            | (Authentication::SecretAsUser(secret), AuthenticationUsed::SecretAsUser)
             | (Authentication::Post(secret), AuthenticationUsed::Post) => secret,
             _ => return false,
         };

@@ -36,12 +36,12 @@ mod sink;
 mod tokens;
 
 pub use authorization_server::{AuthorizationServer, IdentitySettings, Person};
-pub use clients::{Authentication, AuthenticationUsed, Client};
+pub use clients::{Assertion, Authentication, AuthenticationUsed, Client};
 pub use clock::Clock;
 pub use log::{Log, Received};
 pub use oauth::{
-    Answered, Approval, AuthorizeRequest, FormPost, Par, Refresh, Refused, Reply, Revocation, Settings,
-    TokenRequest, Verdict, Via,
+    Answered, Approval, AuthorizeRequest, Dialect, FormPost, Par, Refresh, Refused, Reply, Revocation,
+    Settings, TokenRequest, Verdict, Via, Written,
 };
 pub use provider::{Account, Provider};
 pub use script::{Answer, Gate};

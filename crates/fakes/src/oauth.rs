@@ -3,7 +3,9 @@
 //! Strict where the RFCs allow strictness. No HTTP handler here renders a page; no randomness or clock but ours.
 
 mod authorize;
+mod dialect;
 mod entries;
+mod exchange;
 mod grants;
 mod metadata;
 mod pending;
@@ -12,19 +14,20 @@ mod reply;
 mod revoke;
 mod token;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::clients::Client;
+use crate::clients::{Authentication, Client};
 use crate::clock::Clock;
 use crate::log::{Log, Received, lock};
 use crate::script::Script;
 
 pub(crate) use authorize::{Asked, Turned};
+pub use dialect::{Dialect, Written};
 pub use entries::{Answered, Approval, AuthorizeRequest, Revocation, TokenRequest, Verdict, Via};
 pub(crate) use grants::Access;
 pub(crate) use pending::browser_cookie;
@@ -86,6 +89,8 @@ pub struct Settings {
     pub access_token_life: Duration,
     /// Life of a code; 60 s.
     pub code_life: Duration,
+    /// How requests are written here, where it is not as the RFCs have it.
+    pub dialect: Dialect,
 }
 
 impl Settings {
@@ -103,6 +108,7 @@ impl Settings {
             rotation_grace: Duration::ZERO,
             access_token_life: Duration::from_secs(3600),
             code_life: Duration::from_secs(60),
+            dialect: Dialect::default(),
         }
     }
 }
@@ -151,6 +157,8 @@ struct State {
     pushed: HashMap<String, Pushed>,
     pending: HashMap<String, Pending>,
     grants: Grants,
+    /// `jti` of every assertion that was taken.
+    assertions: HashSet<String>,
 }
 
 impl Core {
@@ -173,6 +181,7 @@ impl Core {
                 pushed: HashMap::new(),
                 pending: HashMap::new(),
                 grants: Grants::default(),
+                assertions: HashSet::new(),
             }),
         }
     }
@@ -191,6 +200,12 @@ impl Core {
 
     pub(crate) fn client(&self, id: &str) -> Option<Client> {
         lock(&self.state).clients.get(id).cloned()
+    }
+
+    /// The client that a secret alone names.
+    fn client_of_secret(&self, secret: &str) -> Option<Client> {
+        let of = Authentication::SecretAsUser(secret.to_owned());
+        lock(&self.state).clients.values().find(|client| client.authentication == of).cloned()
     }
 
     pub(crate) fn secure(&self) -> bool {

@@ -5,6 +5,7 @@
 mod accounts;
 mod api;
 mod consent;
+mod own_revocation;
 mod routes;
 mod shortcuts;
 
@@ -59,7 +60,9 @@ impl Provider {
     }
 
     /// `http://127.0.0.3:41234`; also the issuer. Endpoints: `/authorize`, `/token`, `/revoke`, `/par`, `/me`,
-    /// `/userinfo`, `/files`, `DELETE /applications/{client_id}/grant` (GitHub's way of revoking), `/.well-known/oauth-authorization-server`.
+    /// `/userinfo`, `/files`, `DELETE /applications/{client_id}/grant` (GitHub's way of revoking), `/refresh` (where a dialect refreshes there),
+    /// `GET /long-lived` and `GET /renew` (an access token for an access token), `DELETE /tokens/current`,
+    /// `DELETE /tokens/{token}` and `POST /deauthorize` (other ways of revoking), `/.well-known/oauth-authorization-server`.
     pub fn base_url(&self) -> &str {
         &self.running.base_url
     }

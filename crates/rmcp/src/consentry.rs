@@ -11,7 +11,7 @@ use consentry_client::{
 };
 use consentry_elicitation::Era;
 
-use crate::{Call, Instead, Need, call, guard, news::News, wait::Asking};
+use crate::{Call, Instead, Need, call, guard, news::News};
 
 /// How long Consentry holds a call that is repeated, in seconds. Clients allow a request 60 s by default.
 const HOLD_RETRY_S: u8 = 45;
@@ -27,7 +27,6 @@ pub(crate) struct Inner {
     prefer_errors: Errors,
     require_url_mode: bool,
     pass_tokens: bool,
-    without_issuer: bool,
 }
 
 /// Which clients get `-32042` instead of a request within the call.
@@ -53,7 +52,6 @@ pub struct Builder {
     prefer_errors: Errors,
     require_url_mode: bool,
     pass_tokens: bool,
-    without_issuer: bool,
 }
 
 impl Builder {
@@ -93,15 +91,6 @@ impl Builder {
         self
     }
 
-    /// Names users by their `sub` alone, for an MCP server that Consentry has with `identity = "code"` and without an
-    /// `authorization_server`: its users have an issuer of its own there. Without that setting a `sub` is the token's
-    /// issuer's, and Consentry refuses any other.
-    #[must_use]
-    pub fn without_issuer(mut self) -> Self {
-        self.without_issuer = true;
-        self
-    }
-
     /// Does nothing yet: the stream of news is opened with the first question that needs it.
     #[must_use]
     pub fn build(self) -> Consentry {
@@ -113,7 +102,6 @@ impl Builder {
             prefer_errors: self.prefer_errors,
             require_url_mode: self.require_url_mode,
             pass_tokens: self.pass_tokens,
-            without_issuer: self.without_issuer,
         }))
     }
 }
@@ -134,7 +122,6 @@ impl Consentry {
             prefer_errors: Errors::Nobody,
             require_url_mode: false,
             pass_tokens: false,
-            without_issuer: false,
         }
     }
 
@@ -193,8 +180,7 @@ impl Consentry {
             call.principal().ok_or_else(|| Instead::internal("a call without a verified user"))?;
         let client = call.client();
         let reference = client.reference(principal);
-        let described = self.described(call, &client, reference.as_deref());
-        let wanted = self.wanted(needs, principal, described.clone());
+        let wanted = self.wanted(call, needs, principal, &client, reference.clone());
         let first = match &call.state {
             None => wanted.clone(),
             Some(state) => {
@@ -210,10 +196,7 @@ impl Consentry {
             }
             _ => return Err(Instead::internal("an answer of Consentry that does not fit")),
         };
-        let ids: Vec<String> = needed.elicitations.iter().map(|one| one.id.clone()).collect();
-        let asking =
-            Asking { call, client: &client, described: &described, wanted: &wanted, ids: ids.as_slice() };
-        self.act(&asking, reference, needed).await?;
+        self.act(call, &client, reference, needed).await?;
         match self.0.api.resolve(&wanted).await.map_err(|error| Instead::failed(&error))? {
             Resolution::Ready(grants) => Ok(grants),
             _ => Err(Instead::words(crate::reply::NOT_CONNECTED)),
@@ -223,11 +206,11 @@ impl Consentry {
     /// Hands the reply to the client; returns when the user has connected within the call.
     async fn act(
         &self,
-        asking: &Asking<'_>,
+        call: &Call,
+        client: &call::Client,
         reference: Option<String>,
         needed: ActionRequired,
     ) -> Result<(), Instead> {
-        let client = asking.client;
         let body = needed.reply.body;
         if !guard::fits(client, &body) {
             tracing::error!("Consentry's reply does not fit the client; its link is told in words");
@@ -240,15 +223,29 @@ impl Consentry {
         // News can only be told to a session.
         if let (Era::Legacy, Some(reference)) = (client.era, &reference) {
             let ids = needed.elicitations.iter().filter(|_| is_link(&body));
-            self.0.news.expect(ids, reference, &asking.call.context.peer).await;
+            self.0.news.expect(ids, reference, &call.context.peer).await;
         }
-        match body {
-            Body::ElicitationRequest(params) if !asking.ids.is_empty() => self.ask(asking, params).await,
-            body => Err(Instead::reply(body)),
+        match (body, needed.elicitations.first()) {
+            (Body::ElicitationRequest(params), Some(elicitation)) => {
+                self.ask(call, &params, &elicitation.id).await
+            }
+            (body, _) => Err(Instead::reply(body)),
         }
     }
 
-    fn described(&self, call: &Call, client: &call::Client, reference: Option<&str>) -> McpClient {
+    fn wanted(
+        &self,
+        call: &Call,
+        needs: Vec<Need>,
+        principal: &Principal,
+        client: &call::Client,
+        reference: Option<String>,
+    ) -> Resolve {
+        let user = if self.0.pass_tokens {
+            User::Token(Secret::new(principal.token()))
+        } else {
+            User::Subject(Subject::of(principal.issuer(), principal.sub()))
+        };
         let mut described = McpClient::new(client.version.as_str(), call.method)
             .target(call.target.as_str())
             .params_digest(call.digest.as_str());
@@ -270,17 +267,6 @@ impl Consentry {
         if prefers_errors {
             described = described.prefer(Prefer::Error);
         }
-        described
-    }
-
-    fn wanted(&self, needs: Vec<Need>, principal: &Principal, described: McpClient) -> Resolve {
-        let user = if self.0.pass_tokens {
-            User::Token(Secret::new(principal.token()))
-        } else if self.0.without_issuer {
-            User::subject(principal.sub())
-        } else {
-            User::Subject(Subject::of(principal.issuer(), principal.sub()))
-        };
         let why = needs.iter().find_map(|need| need.why.clone());
         let needs = needs.into_iter().map(|need| {
             let wanted = consentry_client::Need::new(need.provider);

@@ -22,8 +22,6 @@
 //! | modern, declared `url` | `InputRequiredResult`; a retry is held for up to 45 s, two more rounds ask for nothing new, then words |
 //! | did not declare `url` | words with the link; or `-32021` (modern), where [the server insists](Builder::require_url_mode) |
 //!
-//! Where users type a code in place of a sign-in, the form for it follows the link, and the code goes to Consentry.
-//!
 //! What it never does: send a client what it has not declared or what its era does not have, ask outside of a call,
 //! notify a session that was not asked, or take a client's `accept` for a connection.
 

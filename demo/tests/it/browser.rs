@@ -11,8 +11,7 @@ use crate::http;
 pub(crate) struct Browser {
     cookies: HashMap<(String, String), String>,
     here: Option<Url>,
-    /// What the last page holds.
-    pub(crate) page: String,
+    page: String,
 }
 
 impl Browser {

@@ -46,7 +46,6 @@ impl Checker<'_> {
         let refresh_endpoint = raw.refresh_endpoint.take();
         let steps = std::mem::take(&mut raw.token_steps).into_iter().enumerate();
         Sending {
-            scope_param: raw.scope_param.take(),
             second_scope: raw.second_scope.take(),
             required_scopes: self
                 .scopes(&format!("{at}.required_scopes"), std::mem::take(&mut raw.required_scopes)),
@@ -163,9 +162,6 @@ impl Checker<'_> {
             );
             given.push((key, name));
         }
-        // The standard's own name is no other one.
-        let scope = sending.scope_param.as_ref().filter(|name| *name != "scope");
-        given.extend(scope.map(|name| (format!("{at}.scope_param"), name.as_str())));
         let second = sending.second_scope.as_ref();
         given.extend(second.map(|second| (format!("{at}.second_scope.param"), second.param.as_str())));
         if let Some(second) = second {

@@ -12,9 +12,7 @@ use crate::scope::Scopes;
 /// What is sent otherwise; everything at its default is the standards' way.
 #[derive(Clone, Debug, Default)]
 pub struct Sending {
-    /// The authorize parameter that holds the scopes; `scope` when absent.
-    pub scope_param: Option<String>,
-    /// A second one, for scopes of another kind.
+    /// A second authorize parameter for scopes, those of another kind.
     pub second_scope: Option<SecondScope>,
     /// Asked for with every request, beside what is wanted; nothing that a person is told of.
     pub required_scopes: Scopes,

@@ -16,7 +16,11 @@ fn r66_r103_what_would_replace_ours_is_refused_by_its_key() {
         ("[[providers]]", "client_key_algorithm = \"HS256\"", "providers[0].client_key_algorithm"),
         ("[[providers]]", "param_names = { state = \"canary\" }", "providers[0].param_names"),
         ("[[providers]]", "param_names = { client_id = \"state\" }", "providers[0].param_names"),
-        ("[[providers]]", "scope_param = \"code_challenge\"", "providers[0].scope_param"),
+        (
+            "[[providers]]",
+            "second_scope = { param = \"code_challenge\", prefix = \"u:\" }",
+            "providers[0].second_scope.param",
+        ),
         (
             "[[providers]]",
             "second_scope = { param = \"user_scope\", prefix = \"\" }",

@@ -209,13 +209,15 @@ impl Machine {
     }
 
     fn answered(&mut self, lease: Lease, failures: i64, answer: Answer, roll: u64, now: Millis) -> Action {
+        let reusable = matches!(answer, Answer::Doubtful(_));
         let write = match answer {
             Answer::Tokens => Write::Commit,
             Answer::OtherAccount => Write::End { status: Status::Quarantined, reason: ACCOUNT_MISMATCH },
             Answer::Unsent => return self.release(Finish::Unreadable),
-            Answer::Failed(failure) => {
+            Answer::Failed(failure) | Answer::Doubtful(failure) => {
                 let trial = self.spans.trial;
-                let circumstances = Circumstances { recovering: lease.recovering, failures, trial, roll };
+                let circumstances =
+                    Circumstances { recovering: lease.recovering, reusable, failures, trial, roll };
                 match judge(&failure, circumstances) {
                     Verdict::End(reason) => Write::End { status: Status::NeedsReconnect, reason },
                     Verdict::Later { code, after, keep_intent, soon } => {

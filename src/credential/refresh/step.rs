@@ -105,6 +105,8 @@ pub enum Answer {
     OtherAccount,
     /// No tokens.
     Failed(Failure),
+    /// No tokens, from a provider that still takes a refresh token whose successor may have been lost.
+    Doubtful(Failure),
     /// Nothing was sent: what is stored does not open.
     Unsent,
 }

@@ -162,10 +162,13 @@ impl Hands<'_> {
         self.owner = app.random.uuid();
         let taking = app.store.take_lease(connection, generation, self.owner, spans.lease, app.clock.now());
         match taking.await {
-            Ok(Some((lease, connection))) => {
+            Ok(Some((mut lease, connection))) => {
                 let failures = connection.failures;
                 if let Some(held) = &mut self.held {
                     held.connection = connection;
+                    // An access token that renews itself goes on being good: an answer that was lost has cost nothing.
+                    let renews = held.provider.as_ref().is_some_and(|it| it.sending.renewal.is_some());
+                    lease.recovering &= !renews;
                 }
                 Event::Taken(Some((lease, failures)))
             }
@@ -214,7 +217,10 @@ impl Hands<'_> {
                     recovering = lease.recovering,
                     "a refresh failed"
                 );
-                return Event::Answered(Answer::Failed(failure), roll);
+                let grace = provider.sending.reuse_grace.filter(|_| lease.recovering);
+                let doubtful = grace.is_some_and(|grace| lease.unanswered_for < grace);
+                let answer = if doubtful { Answer::Doubtful(failure) } else { Answer::Failed(failure) };
+                return Event::Answered(answer, roll);
             }
         };
         match app.providers.same_account(&provider, &tokens, &held.connection.account) {

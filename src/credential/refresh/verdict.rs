@@ -30,6 +30,9 @@ const BASE: Duration = Duration::from_secs(1);
 /// After an answer that no token endpoint should give.
 const AFTER_NONSENSE: Duration = Duration::from_secs(5);
 
+/// So many failures in a row there may have been for a refusal to be doubted: the lost answer, and one refusal.
+const DOUBTS: i64 = 2;
+
 /// What follows from a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -53,6 +56,8 @@ pub enum Verdict {
 pub struct Circumstances {
     /// An earlier request's outcome was never stored.
     pub recovering: bool,
+    /// The provider still takes the token that was sent then.
+    pub reusable: bool,
     /// Failures since the last success, before this one.
     pub failures: i64,
     /// Every back-off lets a try through after this long.
@@ -63,12 +68,16 @@ pub struct Circumstances {
 
 /// Judges. Total: every failure has a verdict.
 pub fn judge(failure: &Failure, circumstances: Circumstances) -> Verdict {
-    let Circumstances { recovering, failures, trial, .. } = circumstances;
+    let Circumstances { recovering, reusable, failures, trial, .. } = circumstances;
     let first = failures == 0;
     let back_off = || back_off(circumstances);
     // A gateway may have lost the answer of a server that did its work.
     let lost_behind_a_gateway = matches!(failure.status, Some(502 | 504));
     let (after, keep_intent, soon) = match failure.class {
+        // Said of a token that should still be good: once more, and then it is believed.
+        Class::Terminal if recovering && reusable && failures < DOUBTS => {
+            (Some(AFTER_NONSENSE.min(trial)), true, true)
+        }
         Class::Terminal if recovering => return Verdict::End(ROTATION_LOST),
         Class::Terminal => return Verdict::End(REFUSED),
         // The provider's own pause lets one of all connections through at a time.
@@ -114,7 +123,7 @@ mod tests {
     }
 
     fn circumstances(recovering: bool, failures: i64, roll: u64) -> Circumstances {
-        Circumstances { recovering, failures, trial: TRIAL, roll }
+        Circumstances { recovering, reusable: false, failures, trial: TRIAL, roll }
     }
 
     /// R77, R80: the same word means another thing when an answer was lost before.
@@ -123,6 +132,18 @@ mod tests {
         let refused = failure(Class::Terminal);
         assert_eq!(judge(&refused, circumstances(false, 3, 0)), Verdict::End(REFUSED));
         assert_eq!(judge(&refused, circumstances(true, 0, 0)), Verdict::End(ROTATION_LOST));
+    }
+
+    /// R80: where the former token is still good, one refusal after a lost answer is asked about again.
+    #[test]
+    fn r80_a_grace_is_one_more_try() {
+        let refused = failure(Class::Terminal);
+        let judged = |recovering, failures| {
+            judge(&refused, Circumstances { reusable: true, ..circumstances(recovering, failures, 0) })
+        };
+        assert!(matches!(judged(true, 1), Verdict::Later { keep_intent: true, soon: true, .. }));
+        assert_eq!(judged(true, 2), Verdict::End(ROTATION_LOST));
+        assert_eq!(judged(false, 0), Verdict::End(REFUSED), "nothing was lost");
     }
 
     #[test]
@@ -165,7 +186,7 @@ mod tests {
                 ..failure(Class::ALL[class])
             };
             let trial = Duration::from_secs(trial);
-            match judge(&failure, Circumstances { recovering, failures, trial, roll }) {
+            match judge(&failure, Circumstances { recovering, reusable: false, failures, trial, roll }) {
                 Verdict::End(_) => prop_assert_eq!(failure.class, Class::Terminal),
                 Verdict::Later { after, code, .. } => {
                     prop_assert_ne!(failure.class, Class::Terminal);

@@ -4,6 +4,7 @@ use time::OffsetDateTime;
 
 use crate::{
     clock::Millis,
+    config::RevocationEnds,
     connect,
     connection::{Account, Connection, Status},
     elicitation::Elicitation,
@@ -81,6 +82,11 @@ impl Here {
                 called: account.clone().unwrap_or_else(|| provider.clone()),
                 server: server.clone(),
                 others: self.others(connection, all),
+                ends: self
+                    .app
+                    .providers
+                    .get(&connection.provider)
+                    .map_or_else(RevocationEnds::default, |it| it.revocation_ends()),
                 works_until: copy.map(moment),
                 post: self.post(format!("{path}/disconnect")),
             },

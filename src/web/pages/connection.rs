@@ -13,7 +13,10 @@ use super::{
     page,
     sentence::Sentence,
 };
-use crate::web::{assets, text};
+use crate::{
+    config::RevocationEnds,
+    web::{assets, text},
+};
 
 /// `connection`: one of them.
 #[derive(Template)]
@@ -108,6 +111,8 @@ pub struct Parting {
     pub server: Label,
     /// Other MCP servers with a connection of this person to the same account.
     pub others: Vec<Label>,
+    /// What ends at the provider by it.
+    pub ends: RevocationEnds,
     /// Until when a copy that was handed out may work, where nobody ends it before.
     pub works_until: Option<OffsetDateTime>,
     /// `POST /connections/{id}/disconnect`.
@@ -118,12 +123,15 @@ impl Parting {
     pub(super) fn means(&self) -> Vec<Sentence> {
         let Self { provider, called, server, .. } = self;
         let mut means = vec![text::disconnect_here(server, called)];
-        if self.others.is_empty() {
+        if self.others.is_empty() || self.ends == RevocationEnds::Token {
             means.push(text::disconnect_there(provider));
         } else {
             means.push(text::disconnect_there_shared(provider));
-            means.extend(self.others.iter().map(text::disconnect_other));
         }
+        if self.others.is_empty() && self.ends == RevocationEnds::Account {
+            means.push(text::disconnect_there_wide(provider));
+        }
+        means.extend(self.others.iter().map(text::disconnect_other));
         means
             .extend(self.works_until.map(|at| text::disconnect_until(server, text::hour(at), text::day(at))));
         means.push(text::disconnect_past());

@@ -57,6 +57,7 @@ sentences! { CONNECTIONS:
     disconnect_here(server, account) = "{server} can then no longer use {account}. We delete the access that is kept here at once.";
     disconnect_there(provider) = "We tell {provider} to end the access. If it does not answer, we keep telling it; if it cannot be told, the next page says what you can do.";
     disconnect_there_shared(provider) = "At {provider} itself the access stays for now, because another connection uses the same account.";
+    disconnect_there_wide(provider) = "This can also end what other people of your organisation have connected with {provider} here.";
     disconnect_other(server) = "{server} has a connection of its own with this account. That one stays.";
     disconnect_until(server, time, day) = "A copy that {server} is working with right now may go on until {time} on {day}.";
     disconnect_past() = "What was done with it already stays as it is.";

@@ -21,7 +21,6 @@ on_both_engines! {
     r5_a_cookie_of_one_code_opens_no_other_elicitation,
     r6_the_page_of_a_code_tells_nothing_of_the_owner,
     r8_looking_mints_nothing_and_neither_does_another_site,
-    r49_r53_one_address_has_a_pace_for_one_elicitations_codes,
     r39_each_form_wants_the_token_of_its_own_code,
     r117_a_code_is_stored_and_logged_nowhere,
     whoever_is_signed_in_has_proven_nothing,
@@ -302,72 +301,6 @@ async fn r8_looking_mints_nothing_and_neither_does_another_site(db: Database) {
         scanner.request(Method::POST, url, Some(String::new())).await.is("not-found");
     }
     assert_eq!(rows(&world.database).await["browser_codes"].len(), 0);
-}
-
-/// Whoever mints without end is refused, and nobody because of them: not at another address, for another link, on another
-/// site, or with a code on the page already.
-async fn r49_r53_one_address_has_a_pace_for_one_elicitations_codes(db: Database) {
-    let world = World::start_with(db, |settings| {
-        settings.mcp_servers[0].identity = BrowserIdentity::Code;
-        settings.mcp_servers[0].authorization_server = None;
-        settings.listen.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    })
-    .await;
-    let (link, bobs) = (asks(&world, "alice").await, asks(&world, "bob").await);
-    let url =
-        |link: &Link| -> Url { format!("{}/connect/{}/code", world.public_url, link.id).parse().unwrap() };
-    let at = |address: &str| {
-        let mut browser = world.browser();
-        browser.more_headers.insert("x-forwarded-for", address.parse().unwrap());
-        browser
-    };
-    let (mut alice, mut proven) = (at("198.51.100.7"), at("198.51.100.7"));
-    for browser in [&mut alice, &mut proven] {
-        browser.opens(&link.url).await.is("code");
-        browser.presses("/code").await.is("code");
-    }
-    for _ in 0..40 {
-        let mut victim = at("198.51.100.7");
-        victim.more_headers.insert("sec-fetch-site", "cross-site".parse().unwrap());
-        let refused = victim.request(Method::POST, url(&link), Some(String::new())).await;
-        assert_eq!(refused.status.as_u16(), 403);
-    }
-    let mints = async |address: &str, link: &Link| {
-        let mut browser = at(address);
-        browser.more_headers.insert("sec-fetch-site", "same-origin".parse().unwrap());
-        let page = browser.request(Method::POST, url(link), Some(String::new())).await;
-        (
-            page.status.as_u16(),
-            page.headers.get("retry-after").is_some(),
-            page.headers.get("set-cookie").is_some(),
-        )
-    };
-    for _ in 0..28 {
-        assert_eq!(mints("198.51.100.7", &link).await, (303, false, true));
-    }
-    let before = rows(&world.database).await["browser_codes"].len();
-    for _ in 0..3 {
-        assert_eq!(mints("198.51.100.7", &link).await, (429, true, false));
-    }
-    assert_eq!(rows(&world.database).await["browser_codes"].len(), before);
-    assert_eq!(before, 30);
-    assert_eq!(mints("198.51.100.8", &link).await, (303, false, true));
-    assert_eq!(mints("198.51.100.7", &bobs).await, (303, false, true));
-    // A browser with a code on its page has a count of its own, which another code does not begin anew.
-    for _ in 0..30 {
-        alice.presses("/code").await.is("code");
-    }
-    alice.presses("/code").await.is("too-many-requests");
-    // What a proven browser posts is not counted, for nothing is minted.
-    let code = code_of(proven.reloads().await.is("code")).unwrap();
-    types(&world, "alice", &code).await;
-    proven.more_headers.insert("sec-fetch-site", "same-origin".parse().unwrap());
-    for _ in 0..3 {
-        proven.request(Method::POST, url(&link), Some(String::new())).await;
-        assert_eq!(proven.page().status.as_u16(), 303);
-    }
-    world.advance(std::time::Duration::from_secs(2));
-    assert_eq!(mints("198.51.100.7", &link).await, (303, false, true));
 }
 
 async fn r39_each_form_wants_the_token_of_its_own_code(db: Database) {

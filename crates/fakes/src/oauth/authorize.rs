@@ -48,7 +48,7 @@ impl Core {
             verdict: Verdict::Valid,
             answers: Vec::new(),
         });
-        let asked = self.read(number, sent);
+        let asked = self.read(number, self.settings().dialect.authorize(sent));
         self.authorize_log.amend(number, |entry| match &asked {
             Ok(_) => {}
             Err(Turned::Here(refused)) => entry.verdict = Verdict::RefusedHere(refused.to_string()),

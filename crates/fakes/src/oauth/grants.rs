@@ -54,6 +54,8 @@ pub(super) struct Grants {
     pub(super) families: HashMap<u64, Family>,
     pub(super) refresh: HashMap<String, RefreshToken>,
     pub(super) access: HashMap<String, Access>,
+    /// Access tokens that came from an exchange of another one.
+    pub(super) long: std::collections::HashSet<String>,
     /// How often a family died because a spent code or token came again.
     pub(super) reuse_kills: usize,
     last_family: u64,

@@ -57,6 +57,35 @@ impl Core {
         status.into_response()
     }
 
+    /// Ends a token, whichever it is, and logs it; whether it lived.
+    pub(crate) fn end_token(&self, token: &str) -> bool {
+        let now_ms = self.clock.now_ms();
+        let revoked = {
+            let mut state = lock(&self.state);
+            match state.grants.refresh.get(token).map(|refresh| refresh.family) {
+                Some(family) => {
+                    let grant = state.grants.families.get_mut(&family);
+                    grant.is_some_and(|grant| std::mem::replace(&mut grant.alive, false))
+                }
+                None => {
+                    let lived = state.grants.living(token, now_ms).is_some();
+                    state.grants.access.remove(token);
+                    lived
+                }
+            }
+        };
+        let token = Some(token.to_owned());
+        self.revocations.push(Revocation {
+            at_ms: now_ms,
+            client_id: None,
+            token,
+            hint: None,
+            revoked,
+            scripted: false,
+        });
+        revoked
+    }
+
     fn end_all_of(&self, client_id: &str, token: &str) -> bool {
         let now_ms = self.clock.now_ms();
         let mut state = lock(&self.state);

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::grants::{Access, Stale};
 use super::{Approval, Core, Refresh, Settings, State, TokenRequest};
-use crate::clients::{Client, Presented};
+use crate::clients::{Authentication, Client, Presented};
 use crate::clock::millis;
 use crate::log::lock;
 use crate::parameters::{Parameters, words};
@@ -165,9 +165,20 @@ impl Core {
 
     /// Who sent this, if proven.
     pub(crate) fn authenticate(&self, presented: &Presented) -> Result<Client, TokenError> {
+        if let Some(secret) = presented.nameless_secret() {
+            return self.client_of_secret(secret).ok_or_else(|| TokenError::client("wrong secret"));
+        }
         let id = presented.id.as_deref().ok_or_else(|| TokenError::client("no client named"))?;
         let client = self.client(id).ok_or_else(|| TokenError::client("this client is not registered"))?;
-        if presented.proves(&client) {
+        let signed = match (&client.authentication, presented.signed()) {
+            (Authentication::Assertion(known), Some(signed)) => {
+                known.check(signed, id, self.clock.now_ms() / 1000, &mut lock(&self.state).assertions)
+            }
+            (Authentication::Assertion(_), None) => Err("not signed"),
+            _ => Ok(false),
+        };
+        let signed = signed.map_err(TokenError::client)?;
+        if signed || presented.proves(&client) {
             Ok(client)
         } else {
             let method = client.authentication.method();

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Map, json};
 
-use super::{Inner, api, consent};
+use super::{Inner, api, consent, own_revocation};
 use crate::entropy;
 use crate::observe::{not_a_token_post, observed, revocation_endpoint, token_endpoint};
 
@@ -22,6 +22,12 @@ pub(super) fn router(inner: Arc<Inner>) -> Router {
         .route("/consent", post(consent::answer))
         .route("/par", post(par))
         .route("/token", post(token).fallback(no_token))
+        .route("/refresh", post(token))
+        .route("/long-lived", get(long_lived))
+        .route("/renew", get(renew))
+        .route("/tokens/current", delete(own_revocation::current))
+        .route("/tokens/{token}", delete(own_revocation::named))
+        .route("/deauthorize", post(own_revocation::asked))
         .route("/revoke", post(revoke))
         .route("/applications/{client_id}/grant", delete(end_grant))
         .route("/me", get(api::me))
@@ -58,8 +64,12 @@ async fn end_grant(
     inner.core.end_grant(&client_id, &headers, &body)
 }
 
-async fn token(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn token(State(inner): State<Arc<Inner>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let core = &inner.core;
+    let (headers, body) = match core.settings().dialect.token_request(&uri, headers, body) {
+        Ok(standard) => standard,
+        Err(error) => return error.into_response(),
+    };
     token_endpoint(core, &headers, &body, async |scripted| match core.decide(&headers, &body, scripted) {
         Err(error) => error.into_response(),
         Ok(issue) => {
@@ -69,6 +79,16 @@ async fn token(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Bytes)
         }
     })
     .await
+}
+
+/// Another access token for a young one, which its client's secret goes along with.
+async fn long_lived(State(inner): State<Arc<Inner>>, uri: Uri, body: Bytes) -> Response {
+    inner.core.exchange_access(&uri, &body, true)
+}
+
+/// Another for one of those, by itself.
+async fn renew(State(inner): State<Arc<Inner>>, uri: Uri, body: Bytes) -> Response {
+    inner.core.exchange_access(&uri, &body, false)
 }
 
 async fn no_token(State(inner): State<Arc<Inner>>, uri: Uri, headers: HeaderMap) -> Response {

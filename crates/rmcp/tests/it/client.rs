@@ -9,10 +9,7 @@ use std::sync::{
 use consentry_elicitation::{Capability, Model, ProtocolVersion};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
-use tokio::{
-    sync::{mpsc, watch},
-    task::JoinHandle,
-};
+use tokio::{sync::watch, task::JoinHandle};
 
 use crate::http;
 
@@ -41,8 +38,6 @@ pub(crate) struct Client {
     /// Requests on the standalone stream, which must not be.
     pub(crate) standalone: Arc<Mutex<Vec<Value>>>,
     listener: Option<JoinHandle<()>>,
-    /// What its user types into forms, in turn.
-    types: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
 }
 
 /// How a call ended.
@@ -92,30 +87,7 @@ impl Client {
             told: watch::Sender::default(),
             standalone: Arc::default(),
             listener: None,
-            types: Mutex::default(),
         }
-    }
-
-    /// The user's keyboard: each text is typed into one form; with none in it the form is declined.
-    pub(crate) fn keyboard(&self) -> mpsc::UnboundedSender<String> {
-        let (keys, typed) = mpsc::unbounded_channel();
-        *self.types.lock().unwrap() = Some(typed);
-        keys
-    }
-
-    /// The answer to a request: an accepted form waits until its user has typed.
-    async fn result(&self, params: &Value, action: &str) -> Value {
-        let mut result = json!({ "action": action });
-        if params["mode"] != "url" && action == "accept" {
-            let mut typed = self.types.lock().unwrap().take().expect("a user who types");
-            let text = typed.recv().await.expect("a text");
-            *self.types.lock().unwrap() = Some(typed);
-            if text.is_empty() {
-                return json!({ "action": "decline" });
-            }
-            result["content"] = json!({ "code": text });
-        }
-        result
     }
 
     pub(crate) async fn modern(url: &str, token: &str, declares: Value) -> Self {
@@ -244,36 +216,24 @@ impl Client {
             let round = message["result"].clone();
             let broken = model.receive_value(&json!({ "kind": "input_required", "body": round }));
             assert_eq!(broken, [], "{round}");
-            request = self.retry_of(method, params.clone(), &round, answers).await;
+            request = self.retry_of(method, params.clone(), &round, answers);
             rounds.push(round);
         }
         panic!("the rounds do not end");
     }
 
     /// The next request of a call that was answered by a round.
-    pub(crate) async fn retry(
-        &self,
-        tool: &str,
-        arguments: &Value,
-        round: &Value,
-        answers: Answers,
-    ) -> Value {
-        self.retry_of("tools/call", json!({ "name": tool, "arguments": arguments }), round, answers).await
+    pub(crate) fn retry(&self, tool: &str, arguments: &Value, round: &Value, answers: Answers) -> Value {
+        self.retry_of("tools/call", json!({ "name": tool, "arguments": arguments }), round, answers)
     }
 
-    pub(crate) async fn retry_of(
-        &self,
-        method: &str,
-        params: Value,
-        round: &Value,
-        answers: Answers,
-    ) -> Value {
+    pub(crate) fn retry_of(&self, method: &str, params: Value, round: &Value, answers: Answers) -> Value {
         let mut request = self.request_of(method, params);
         let mut responses = json!({});
         for (key, asked) in round["inputRequests"].as_object().unwrap() {
             self.asked.send_modify(|all| all.push(asked["params"].clone()));
             if let Answers::With(action) = answers {
-                responses[key] = self.result(&asked["params"], action).await;
+                responses[key] = json!({ "action": action });
             }
         }
         request["params"]["inputResponses"] = responses;
@@ -302,8 +262,7 @@ impl Client {
                     let answer = match answers {
                         Answers::Never => continue,
                         Answers::With(action) => {
-                            let result = self.result(&message["params"], action).await;
-                            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+                            json!({ "jsonrpc": "2.0", "id": id, "result": { "action": action } })
                         }
                         Answers::WithAnError => json!({ "jsonrpc": "2.0", "id": id,
                             "error": { "code": -32603, "message": "no" } }),
@@ -350,11 +309,6 @@ impl Client {
     pub(crate) async fn is_asked(&self, times: usize) -> String {
         let asked = self.asked.subscribe().wait_for(|asked| asked.len() >= times).await.unwrap().clone();
         asked.last().unwrap()["url"].as_str().unwrap().to_owned()
-    }
-
-    /// Waits until it was asked so often, and gives all of it.
-    pub(crate) async fn questions(&self, times: usize) -> Vec<Value> {
-        self.asked.subscribe().wait_for(|asked| asked.len() >= times).await.unwrap().clone()
     }
 
     /// Waits for that many completion notifications.

@@ -6,7 +6,6 @@
 #[path = "../../../../demo/tests/it/browser.rs"]
 mod browser;
 mod client;
-mod codes;
 mod example;
 mod played;
 mod replicas;

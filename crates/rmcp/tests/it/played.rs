@@ -33,8 +33,6 @@ pub(crate) struct Played {
     pub(crate) asked: Arc<Mutex<Vec<Value>>>,
     /// Resolve waits for this.
     pub(crate) released: watch::Sender<bool>,
-    /// What it says to the client's answer.
-    pub(crate) says: Arc<Mutex<Value>>,
     /// What the stream of signals tells, in its form.
     pub(crate) signals: watch::Sender<String>,
 }
@@ -46,13 +44,12 @@ impl Played {
             answer: Arc::new(answer),
             asked: Arc::default(),
             released: watch::Sender::new(true),
-            says: Arc::new(Mutex::new(json!({}))),
             signals: watch::Sender::new(": connected\nid: 0\n\n".to_owned()),
         };
         let router = Router::new()
             .route("/v1/credentials/resolve", post(resolve))
             .route("/v1/elicitations/{id}", get(elicitation))
-            .route("/v1/elicitations/{id}/response", post(respond))
+            .route("/v1/elicitations/{id}/response", post(async || Json(json!({}))))
             .route("/v1/events", get(events))
             .with_state(played.clone());
         let url = serve(router).await;
@@ -85,10 +82,6 @@ impl Played {
             "elicitation_id": "e-1", "client_ref": client_ref, "mcp": mcp } });
         self.signals.send_modify(|text| text.push_str(&format!("id: {sequence}\ndata: {data}\n\n")));
     }
-}
-
-async fn respond(State(played): State<Played>) -> Json<Value> {
-    Json(played.says.lock().unwrap().clone())
 }
 
 pub(crate) struct Door {

@@ -127,13 +127,6 @@ impl Stand {
         Self::on(directory, &database, 1, Clock::system()).await
     }
 
-    /// Where users type codes, and nobody can sign in.
-    pub(crate) async fn by_codes() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let database = format!("sqlite:{}/consentry.db", directory.path().display());
-        Self::of(directory, &database, 1, Clock::system(), "identity = \"code\"").await
-    }
-
     /// Consentry's time moves by `clock.advance` alone.
     pub(crate) async fn by(clock: Clock) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -142,17 +135,6 @@ impl Stand {
     }
 
     pub(crate) async fn on(directory: TempDir, database: &str, replicas: usize, clock: Clock) -> Self {
-        Self::of(directory, database, replicas, clock, "authorization_server = \"main\"").await
-    }
-
-    /// `identity` says how Consentry knows the MCP server's users.
-    async fn of(
-        directory: TempDir,
-        database: &str,
-        replicas: usize,
-        clock: Clock,
-        identity: &'static str,
-    ) -> Self {
         let id = AuthorizationServer::start(Listen::on([127, 0, 0, 2])).await.unwrap();
         let files = Provider::start(Listen::on([127, 0, 0, 3])).await.unwrap();
         // The URLs stand in everybody's settings and come first.
@@ -170,7 +152,6 @@ impl Stand {
             resource: &format!("http://{resource}/mcp"),
             secret: &secret(),
             api_key: &secret(),
-            identity,
         };
         plan.register(&id, &files);
         let (_, key) = Key::generate(KeyId::new("test").unwrap(), &Random);
@@ -278,35 +259,6 @@ impl Stand {
         assert_eq!(browser.page(), "connected");
     }
 
-    /// A browser with the link, and the code that its page shows.
-    pub(crate) async fn shows(&self, link: &str) -> (Browser, String) {
-        let mut browser = Browser::default();
-        browser.open(link).await;
-        assert_eq!(browser.page(), "code");
-        browser.press("/code", &[]).await;
-        let (_, shown) = browser.page.split_once("<p class=\"shown\"").unwrap();
-        let code = shown.split_once('>').unwrap().1.split('<').next().unwrap().to_owned();
-        (browser, code)
-    }
-
-    /// The person in the browser whose code was typed goes on, and allows access with that account.
-    pub(crate) async fn goes_on(&self, browser: &mut Browser, account: &str) {
-        // The MCP client's answer is on its way.
-        for _ in 0..500 {
-            browser.open("").await;
-            if browser.page() != "code" {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        assert_eq!(browser.page(), "ready");
-        browser.press("/continue", &[]).await;
-        assert_eq!(browser.page(), "leaving");
-        browser.follow(self.files.base_url()).await;
-        browser.press("/consent", &[("account", account)]).await;
-        assert_eq!(browser.page(), "connected");
-    }
-
     /// Stops Consentry, which must not have left anything behind.
     pub(crate) async fn ends(self) {
         self.stop.cancel();
@@ -343,7 +295,6 @@ struct Plan<'a> {
     resource: &'a str,
     secret: &'a str,
     api_key: &'a str,
-    identity: &'a str,
 }
 
 impl Plan<'_> {
@@ -355,8 +306,7 @@ impl Plan<'_> {
     }
 
     fn write(&self) -> String {
-        let Self { public_url, directory, database, issuer, provider, resource, secret, api_key, identity } =
-            self;
+        let Self { public_url, directory, database, issuer, provider, resource, secret, api_key } = self;
         let provider = |id: &str| {
             format!(
                 r#"
@@ -398,7 +348,7 @@ client_secret = {{ value = "{secret}" }}
 id = "files"
 name = "The files tools"
 resource = "{resource}"
-{identity}
+authorization_server = "main"
 api_keys = [{{ value = "{api_key}" }}]
 providers = ["example-files", "more-files"]
 {providers}"#

@@ -226,16 +226,16 @@ async fn m3_m5_a_state_is_bound_to_call_arguments_and_user() {
     forged["requestState"] = json!("v1.forged");
     let no = Answers::With("decline");
     for (what, client, request) in [
-        ("forged", &client, client.retry("list_files", &arguments, &forged, no).await),
-        ("other arguments", &client, client.retry("list_files", &json!({ "folder": "b" }), round, no).await),
-        ("another tool", &client, client.retry("spawned", &arguments, round, no).await),
-        ("another user", &bob, bob.retry("list_files", &arguments, round, no).await),
+        ("forged", &client, client.retry("list_files", &arguments, &forged, no)),
+        ("other arguments", &client, client.retry("list_files", &json!({ "folder": "b" }), round, no)),
+        ("another tool", &client, client.retry("spawned", &arguments, round, no)),
+        ("another user", &bob, bob.retry("list_files", &arguments, round, no)),
     ] {
         assert_eq!(leg(client, &request).await["error"]["code"], -32602, "{what}");
     }
     // The same arguments in another order are the same.
     let same: Value = serde_json::from_str(r#"{ "deep": { "y": 2, "x": 1 }, "folder": "a" }"#).unwrap();
-    let answered = leg(&client, &client.retry("list_files", &same, round, no).await).await;
+    let answered = leg(&client, &client.retry("list_files", &same, round, no)).await;
     assert_eq!(answered["result"]["isError"], true, "{answered}");
     stand.ends().await;
 }
@@ -332,13 +332,13 @@ async fn m3_m5_a_prompt_and_a_resource_end_in_an_error_with_the_words() {
     let mut other = given.clone();
     other["arguments"]["folder"] = json!("b");
     for (what, request) in [
-        ("other arguments", client.retry_of(prompt, other, round, no).await),
-        ("a resource", client.retry_of(resource, read, round, no).await),
-        ("a tool", client.retry("list_files", &given["arguments"], round, no).await),
+        ("other arguments", client.retry_of(prompt, other, round, no)),
+        ("a resource", client.retry_of(resource, read, round, no)),
+        ("a tool", client.retry("list_files", &given["arguments"], round, no)),
     ] {
         assert_eq!(leg(&request).await["error"]["code"], -32602, "{what}");
     }
-    let answered = leg(&client.retry_of(prompt, given, round, no).await).await;
+    let answered = leg(&client.retry_of(prompt, given, round, no)).await;
     assert!(answered["error"]["message"].as_str().unwrap().contains("declined"), "{answered}");
     stand.ends().await;
 }

@@ -20,6 +20,7 @@ fn parting(names: &Names, others: Vec<Label>) -> Parting {
         called: names.account.clone(),
         server: names.server.clone(),
         others,
+        ends: crate::config::RevocationEnds::Grant,
         works_until: Some(datetime!(2026-11-29 20:45 UTC)),
         post: post("/connections/1/disconnect"),
     }

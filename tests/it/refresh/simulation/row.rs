@@ -120,7 +120,13 @@ impl Row {
         self.lease_until = Some(until);
         let intent = *self.intent_at.get_or_insert(db);
         let recovering = intent < until - millis(length);
-        Some(Lease { connection: self.id, generation, token: self.lease_token, recovering })
+        Some(Lease {
+            connection: self.id,
+            generation,
+            token: self.lease_token,
+            recovering,
+            unanswered_for: std::time::Duration::ZERO,
+        })
     }
 
     pub(crate) fn release(&mut self, owner: u128, length: Duration) -> bool {
