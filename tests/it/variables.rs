@@ -176,7 +176,8 @@ async fn what_was_typed_can_be_changed(db: Database) {
     assert!(alice.page().is("needs-input").html.contains("type=\"radio\""));
     types(&mut alice, FIRST).await;
     assert!(alice.page().is("ready").text().contains("Your site : Europe"));
-    let change = alice.page().links().into_iter().find(|(_, words)| words == "Change this").unwrap().0;
+    let change =
+        alice.page().links().into_iter().find(|(_, words)| words == "Change what you entered").unwrap().0;
     alice.clicks(change).await.is("needs-input");
     types(&mut alice, SECOND).await;
     assert!(alice.page().is("ready").text().contains("Your site : Elsewhere"));
@@ -189,7 +190,7 @@ async fn the_caller_says_it_and_nobody_is_asked(db: Database) {
     let second = json!({ "site": SECOND });
     let mut alice = stand.opens(&stand.resolves(second.clone()).await).await;
     alice.page().is("ready");
-    assert!(!alice.page().text().contains("Change this"), "it is not hers to say");
+    assert!(!alice.page().text().contains("Change what you entered"), "it is not hers to say");
     alice.connects("octocat").await.is("connected");
     assert_eq!(stand.resolves(second).await["status"], "ready");
     assert_eq!(stand.resolves(Value::Null).await["status"], "ready", "what is connected will do");

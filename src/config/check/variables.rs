@@ -138,7 +138,9 @@ impl Checker<'_> {
             for piece in pieces(text) {
                 let Piece::Name(name, brace) = piece else { continue };
                 if !declared.contains_key(name) {
-                    if address && !later.iter().any(|known| known == name) {
+                    // What is asked of these is asked where they are read.
+                    let elsewhere = ["probe.", "choice.", "use."].iter().any(|of| key.starts_with(of));
+                    if address && !elsewhere && !later.iter().any(|known| known == name) {
                         wrong.push((key.to_owned(), "has something in braces that is no variable"));
                     }
                     continue;
@@ -207,7 +209,7 @@ impl Checker<'_> {
             let fits = if tail.is_some() { is_domain(choice) || is_label(choice) } else { is_plain(choice) };
             self.demand(fits, format!("{at}.choices"), "holds a value that does not fit where it stands");
         }
-        let variable = Variable {
+        let mut variable = Variable {
             label: raw.label,
             help: raw.help,
             example: raw.example,
@@ -220,10 +222,13 @@ impl Checker<'_> {
             ask,
             part,
         };
+        let default = variable.default.as_ref().and_then(|text| variable.accept(text).ok());
         for (key, text) in [("default", &variable.default), ("example", &variable.example)] {
             let fits = text.as_ref().is_none_or(|text| variable.accept(text).is_ok());
             self.demand(fits, format!("{at}.{key}"), "does not fit its own rules");
         }
+        // In the one form that values are compared in.
+        variable.default = default;
         let what = if whole { "needs an example that is a host" } else { "needs an example" };
         self.demand(variable.sample().is_some(), at, what);
         Some(variable)

@@ -38,7 +38,7 @@ sentences! { ENTRY:
     ready_hint(account, host) = "Next, choose {account} and confirm at {host}.";
     ready_password(server, provider) = "Your {provider} password stays between you and {provider}. {server} never sees it.";
     ready_setting(label, value) = "{label}: {value}";
-    ready_change() = "Change this";
+    ready_change() = "Change what you entered";
     ready_first() = "Before you continue";
     ready_first_link(host) = "Go to {host}";
     ready_undo() = "You can disconnect whenever you like.";
