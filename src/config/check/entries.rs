@@ -107,6 +107,10 @@ fn registered(entry: &Entry) -> Value {
                 table.insert("client_secret".to_owned(), Value::Table(secret));
             }
         }
+        let values = entry.needed_values();
+        if !values.is_empty() {
+            table.insert("values".to_owned(), Value::Table(values));
+        }
     }
     Value::Table(table)
 }

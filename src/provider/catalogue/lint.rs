@@ -210,6 +210,15 @@ mod tests {
                 "revocation = { url = \"https://acme.example/{app}\" }",
                 "acme.toml:7: revocation.url has {app}",
             ),
+            ("[variables.a]\nlabel = \"A\"\npattern = \"(\"", "acme.toml:9: variables.a.pattern"),
+            (
+                "[variables.a]\nlabel = \"A\"\nsuffixes = [\"acme.example\"]",
+                "acme.toml:9: variables.a.suffixes",
+            ),
+            (
+                "[captures.a]\nfrom = \"answer\"\npath = \"a\"\nurl_suffixes = [\"x\"]",
+                "acme.toml:10: captures.a.url",
+            ),
             (
                 "authorize_params = { state = \"x\" }",
                 "acme.toml:7: authorize_params.state is sent by Consentry",

@@ -90,7 +90,8 @@ impl Entry {
     }
 
     fn scopes(&self, page: &mut String) {
-        let Some(words) = self.settings.get("scope_words").and_then(Value::as_table) else { return };
+        let words = self.settings.get("scope_words").and_then(Value::as_table);
+        let Some(words) = words.filter(|words| !words.is_empty()) else { return };
         let default: Vec<_> =
             self.settings.get("scopes").and_then(Value::as_array).into_iter().flatten().collect();
         page.push_str("\n## Scopes\n\n| scope | as users read it |\n|---|---|\n");

@@ -2,6 +2,8 @@
 
 use toml::{Table, Value};
 
+use super::example::may;
+
 /// A sentence for each key that makes a difference to operators or users.
 pub(super) fn particulars(entry: &Table) -> Vec<String> {
     let entry = Keys(entry);
@@ -57,16 +59,13 @@ fn variables(entry: Keys<'_>, told: &mut Vec<String>) {
     for (name, _) in entry.table("variables").into_iter().flat_map(|all| all.0) {
         let Some(variable) = entry.table("variables").and_then(|all| all.table(name)) else { continue };
         let label = variable.text("label").unwrap_or(name);
-        let who: Vec<&str> = variable.list("ask").filter_map(Value::as_str).collect();
-        let may = |one: &str| who.is_empty() || who.contains(&one);
-        let whose = match (variable.text("from_callback"), may("user")) {
-            (Some(_), _) => "the provider says it when the user comes back".to_owned(),
-            (None, true) => format!(
-                "from `values = {{ {name} = \"...\" }}` in the settings, else from the call, else the user is asked"
-            ),
-            (None, false) => {
-                format!("from `values = {{ {name} = \"...\" }}` in the settings, else from the call")
-            }
+        let settings = format!("from `values = {{ {name} = \"...\" }}` in the settings");
+        let sources =
+            [("operator", settings.as_str()), ("caller", "from the call"), ("user", "the user is asked")];
+        let sources = sources.into_iter().filter(|(who, _)| may(variable.0, who)).map(|(_, words)| words);
+        let whose = match variable.text("from_callback") {
+            Some(_) => "the provider says it when the user comes back".to_owned(),
+            None => sources.collect::<Vec<_>>().join(", else "),
         };
         let default =
             variable.text("default").map(|default| format!("; else `{default}`")).unwrap_or_default();
