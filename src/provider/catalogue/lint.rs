@@ -1,7 +1,7 @@
 //! What can be said against an entry without asking its provider: what would stop a start, and what would leave an
 //! operator or a user without words.
 
-use toml::{Table, Value};
+use toml::Value;
 use url::Url;
 
 use super::{Entry, Problem, Source};
@@ -27,13 +27,6 @@ pub struct Finding {
 
 /// The longest sentence of those that an entry says of itself.
 const LONGEST_SENTENCE: usize = 600;
-/// Keys whose texts are addresses or are sent somewhere: what stands in braces there is replaced.
-const WITH_PLACEHOLDERS: [&str; 7] = ["url", "base_url", "headers", "query", "params", "issuer", "basic"];
-/// What may stand in braces besides what the entry declares itself.
-const PLACEHOLDERS: [&str; 7] =
-    ["client_id", "client_secret", "access_token", "refresh_token", "token", "token_type", "id_token"];
-/// Tables whose keys may stand in braces.
-const DECLARING: [&str; 3] = ["variables", "captures", "slots"];
 
 /// Every rule on one entry; `today` is `YYYY-MM-DD`.
 pub fn lint(entry: &Entry, today: &str) -> Vec<Finding> {
@@ -42,7 +35,6 @@ pub fn lint(entry: &Entry, today: &str) -> Vec<Finding> {
     linter.findings.extend(problems.into_iter().map(|problem| Finding { level: Level::Error, problem }));
     linter.what_it_says_of_itself(today);
     linter.what_people_need();
-    linter.placeholders();
     linter.findings
 }
 
@@ -118,57 +110,6 @@ impl Linter<'_> {
             }
         }
     }
-
-    fn placeholders(&mut self) {
-        let settings = &self.entry.settings;
-        let mut known: Vec<&str> = PLACEHOLDERS.into();
-        for key in DECLARING {
-            let declared = settings.get(key).and_then(Value::as_table);
-            known.extend(declared.into_iter().flat_map(Table::keys).map(String::as_str));
-        }
-        let fields = settings.get("fields").and_then(Value::as_array).into_iter().flatten();
-        known.extend(fields.filter_map(|field| field.get("name")?.as_str()));
-        known.extend(settings.get("choice").and_then(|choice| choice.get("as")?.as_str()));
-        let mut unknown = Vec::new();
-        for (key, value) in settings {
-            let sent = key.ends_with("_endpoint") || WITH_PLACEHOLDERS.contains(&key.as_str());
-            look(key, value, sent, &known, &mut unknown);
-        }
-        for (key, name) in unknown {
-            let problem = format!("has {{{name}}}, which is declared nowhere");
-            self.note(Level::Error, &key, problem);
-        }
-    }
-}
-
-fn look(path: &str, value: &Value, sent: bool, known: &[&str], unknown: &mut Vec<(String, String)>) {
-    match value {
-        Value::String(text) if sent => {
-            let names = names_in_braces(text).filter(|name| !known.contains(name));
-            unknown.extend(names.map(|name| (path.to_owned(), name.to_owned())));
-        }
-        Value::Table(table) => {
-            for (key, value) in table {
-                let sent = sent || WITH_PLACEHOLDERS.contains(&key.as_str());
-                look(&format!("{path}.{key}"), value, sent, known, unknown);
-            }
-        }
-        Value::Array(list) => {
-            for (at, value) in list.iter().enumerate() {
-                look(&format!("{path}[{at}]"), value, sent, known, unknown);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// `{word}`; other braces are the text's own.
-fn names_in_braces(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|rest| {
-        let (name, _) = rest.split_once('}')?;
-        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        (!name.is_empty() && name.chars().all(is_word)).then_some(name)
-    })
 }
 
 fn is_link(text: &str) -> bool {
@@ -208,7 +149,7 @@ mod tests {
             ("client_id = \"mine\"", "acme.toml:7: client_id stands in the settings"),
             (
                 "revocation = { url = \"https://acme.example/{app}\" }",
-                "acme.toml:7: revocation.url has {app}",
+                "acme.toml:7: revocation.url has something in braces",
             ),
             ("[variables.a]\nlabel = \"A\"\npattern = \"(\"", "acme.toml:9: variables.a.pattern"),
             (
