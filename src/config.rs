@@ -32,6 +32,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use consentry_elicitation::Prefer;
 use url::Url;
 
+#[cfg(test)]
+pub(crate) use self::check::form_of;
 pub use self::{
     blueprint::{Blueprint, NotGiven},
     document::document,

@@ -19,6 +19,7 @@ mod reconnect;
 mod response;
 mod restart;
 mod sealing;
+mod secret;
 mod tenant;
 
 pub use self::{
@@ -35,6 +36,7 @@ pub use self::{
     reconnect::{reconnect, worth_asking},
     response::{Response, ResponseError, Verdict},
     restart::restart,
+    secret::{Entered, TAIL_MARK, enter},
     tenant::{Chosen, choose, tenants},
 };
 use crate::{provider::ProviderError, store::StoreError, vault::OpenError};

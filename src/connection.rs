@@ -75,6 +75,37 @@ pub struct Account {
     pub label: Option<String>,
 }
 
+/// What is known of a credential besides its values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A person has typed it; else it was granted by OAuth.
+    pub secret: bool,
+    /// Nobody could say whether it works.
+    pub unchecked: bool,
+    /// It is of the service's test mode.
+    pub test_mode: bool,
+}
+
+impl Marks {
+    /// As the store writes them; none for a grant of OAuth.
+    pub fn to_text(self) -> Option<String> {
+        let words = [(self.secret, "secret"), (self.unchecked, "unchecked"), (self.test_mode, "test_mode")];
+        let words: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
+    /// What [`Marks::to_text`] wrote. A word that a newer program wrote is passed over.
+    pub fn from_text(text: Option<&str>) -> Self {
+        let has = |word: &str| text.unwrap_or_default().split(' ').any(|one| one == word);
+        Self { secret: has("secret"), unchecked: has("unchecked"), test_mode: has("test_mode") }
+    }
+
+    /// As the settings and the API write the kind.
+    pub fn kind(self) -> &'static str {
+        if self.secret { "secret" } else { "oauth2" }
+    }
+}
+
 /// A stored credential.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -128,6 +159,8 @@ pub struct Connection {
     pub values: Values,
     /// The digest of the place that it is for (R63); none in rows from before there was one, and where nothing is sent.
     pub fingerprint: Option<Hash>,
+    /// What kind it is, and how far it was checked.
+    pub marks: Marks,
     /// When it was made.
     pub created_at: Millis,
     /// When it last changed.
@@ -240,6 +273,8 @@ pub struct NewConnection {
     pub values: Values,
     /// The digest of the place that it is for (R63).
     pub fingerprint: Option<Hash>,
+    /// What kind it is, and how far it was checked.
+    pub marks: Marks,
 }
 
 #[cfg(test)]
@@ -273,6 +308,7 @@ mod tests {
             next_attempt_at: None,
             values: Values::default(),
             fingerprint: None,
+            marks: Marks::default(),
             created_at: Millis(0),
             updated_at: Millis(0),
         }

@@ -11,6 +11,7 @@ mod report;
 mod resolve;
 mod revoke;
 mod trials;
+mod usage;
 
 pub(crate) use self::access::SealedSlots;
 pub use self::{
@@ -22,4 +23,32 @@ pub use self::{
     resolve::{Resolved, Wanted, resolve},
     revoke::{REVOCATION_CLAIM, Unwanted, revoke},
     trials::try_doubted,
+    usage::usage,
 };
+use crate::{
+    connection::Connection,
+    secret_form::Typed,
+    vault::{OpenError, Vault},
+};
+
+/// What may leave, over TLS, to the MCP server that it belongs to.
+#[derive(Debug)]
+pub enum Credential {
+    /// Of OAuth.
+    Token(Access),
+    /// What a person has typed.
+    Fields(Typed),
+}
+
+/// Opens what a connection holds.
+///
+/// # Errors
+/// As [`open_access`].
+pub fn open(vault: &Vault, connection: &Connection) -> Result<Credential, OpenError> {
+    if !connection.marks.secret {
+        return open_access(vault, connection).map(Credential::Token);
+    }
+    let plain = vault.open(&connection.place("access"), &connection.access)?.into_secret();
+    let typed = plain.as_ref().and_then(Typed::from_secret);
+    typed.map(Credential::Fields).ok_or(OpenError::Malformed)
+}

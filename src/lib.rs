@@ -35,6 +35,7 @@ pub mod subject;
 pub mod telemetry;
 pub mod template;
 pub mod untrusted;
+pub mod usage;
 pub mod values;
 pub mod vault;
 pub mod web;

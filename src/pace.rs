@@ -37,6 +37,13 @@ impl<K: Hash + Eq + Clone> Pace<K> {
         Self { limiter: RateLimiter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks }
     }
 
+    /// So many a second; at least one.
+    pub fn per_second(times: u32, clock: Clock) -> Self {
+        let quota = Quota::per_second(NonZeroU32::new(times).unwrap_or(NonZeroU32::MIN));
+        let ticks = Ticks(clock);
+        Self { limiter: RateLimiter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks }
+    }
+
     /// Counts one.
     ///
     /// # Errors

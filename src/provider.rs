@@ -39,6 +39,13 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 use url::Url;
 
+pub(crate) use self::{
+    account::said,
+    coverage::{as_asked, to_ask},
+    departure::CORE_PARAMETERS,
+    path::find,
+    request::RENAMEABLE,
+};
 use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
@@ -53,11 +60,6 @@ pub use self::{
     standing::{Paused, Why},
     tenant::Tenant,
     tokens::{SlotTokens, Tokens},
-};
-pub(crate) use self::{
-    coverage::{as_asked, to_ask},
-    departure::CORE_PARAMETERS,
-    request::RENAMEABLE,
 };
 use crate::{
     clock::Clock,

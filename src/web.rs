@@ -21,6 +21,7 @@ pub mod pages;
 pub mod parameters;
 pub mod request_id;
 mod router;
+mod secret;
 mod segments;
 pub mod session;
 pub mod sign_in;

@@ -1,12 +1,14 @@
 //! Answers as JSON, serialised once and straight to bytes.
 
+use std::collections::BTreeMap;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::{Serialize, Serializer};
 
-use crate::clock::Millis;
+use crate::{clock::Millis, secret::Secret, secret_form::Typed};
 
 use super::problem::Problem;
 
@@ -49,4 +51,22 @@ pub(super) fn maybe_text<T: std::fmt::Display, S: Serializer>(
 /// Scopes as a list.
 pub(super) fn scopes<S: Serializer>(scopes: &&crate::scope::Scopes, to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(scopes.iter())
+}
+
+/// A secret that leaves, to the one that it is for.
+pub(super) fn maybe_secret<S: Serializer>(secret: &Option<Secret>, to: S) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(secret) => to.serialize_str(secret.expose()),
+        None => to.serialize_none(),
+    }
+}
+
+/// Secrets by name.
+pub(super) fn secrets<S: Serializer>(secrets: &BTreeMap<String, Secret>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(secrets.iter().map(|(name, secret)| (name, secret.expose())))
+}
+
+/// What was typed, by field.
+pub(super) fn typed<S: Serializer>(typed: &&Typed, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(typed.iter().map(|(name, secret)| (name, secret.expose())))
 }

@@ -11,18 +11,22 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
+    app::App,
     clock::Millis,
     connect::{self, Prepared},
     connection::{Connection, ConnectionId},
-    credential::{self, Access, Resolved, Wanted},
+    credential::{self, Credential, Resolved, Wanted},
     elicitation::Elicitation,
     scope::Scopes,
+    secret::Secret,
+    secret_form::Typed,
     subject::Subject,
+    usage::Use,
     values::Values,
 };
 
 use super::{
-    answer::{json, maybe_time, scopes, text},
+    answer::{json, maybe_secret, maybe_time, scopes, secrets, text, typed},
     auth::Caller,
     beside::{SlotView, slots, values},
     code,
@@ -37,10 +41,36 @@ use super::{
 
 /// A credential, handed out.
 #[derive(Serialize, ToSchema)]
+#[serde(untagged)]
 #[schema(as = Credential)]
-struct CredentialView<'a> {
+enum CredentialView<'a> {
+    Token(TokenView<'a>),
+    Secret(SecretView<'a>),
+}
+
+/// The kind of a credential that is an access token.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = TokenKind)]
+enum TokenKind {
+    #[serde(rename = "oauth2")]
+    OAuth2,
+}
+
+/// The kind of a credential that a user has typed.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = SecretKind)]
+enum SecretKind {
+    #[serde(rename = "secret")]
+    Secret,
+}
+
+/// An access token.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TokenCredential)]
+struct TokenView<'a> {
     /// `oauth2`.
-    kind: &'static str,
+    #[schema(inline)]
+    kind: TokenKind,
     /// The access token.
     #[schema(format = Password)]
     access_token: &'a str,
@@ -65,6 +95,49 @@ struct CredentialView<'a> {
     /// Further tokens of the same grant, by name.
     #[schema(value_type = HashMap<String, SlotView<'a>>)]
     slots: BTreeMap<&'a str, SlotView<'a>>,
+    /// How to use it.
+    #[serde(rename = "use")]
+    usage: UseView,
+}
+
+/// What a user has typed: an API key, or several values.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SecretCredential)]
+struct SecretView<'a> {
+    /// `secret`.
+    #[schema(inline)]
+    kind: SecretKind,
+    /// The values by the names of the form's fields; a field that was left empty is not there.
+    #[serde(serialize_with = "typed")]
+    #[schema(value_type = HashMap<String, String>)]
+    fields: &'a Typed,
+    /// How to use them.
+    #[serde(rename = "use")]
+    usage: UseView,
+}
+
+/// How to use a credential: what goes into each request to the provider's API, with every value in its place.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Use)]
+struct UseView {
+    /// Where the API is; null where the settings do not say.
+    #[serde(serialize_with = "maybe_secret")]
+    #[schema(value_type = Option<String>)]
+    base_url: Option<Secret>,
+    /// Headers for each request.
+    #[serde(serialize_with = "secrets")]
+    #[schema(value_type = HashMap<String, String>)]
+    headers: BTreeMap<String, Secret>,
+    /// Query parameters for each request, to be encoded.
+    #[serde(serialize_with = "secrets")]
+    #[schema(value_type = HashMap<String, String>)]
+    query: BTreeMap<String, Secret>,
+}
+
+impl From<Use> for UseView {
+    fn from(used: Use) -> Self {
+        Self { base_url: used.base_url, headers: used.headers, query: used.query }
+    }
 }
 
 /// The connection that a credential is of.
@@ -222,8 +295,8 @@ pub(super) fn ready(
 ) -> Result<Option<Response>, Problem> {
     let mut views = Vec::with_capacity(found.len());
     for one in found {
-        let Resolved::Ready { connection, access, missing } = one else { return Ok(None) };
-        views.push((connection, view(connection, access, missing)));
+        let Resolved::Ready { connection, credential, missing } = one else { return Ok(None) };
+        views.push((connection, view(&caller.app, connection, credential, missing)));
     }
     let now = caller.app.clock.now();
     let mut views: Vec<_> = views
@@ -247,19 +320,27 @@ pub(super) fn ready(
 }
 
 fn view<'a>(
+    app: &App,
     connection: &'a Connection,
-    access: &'a Access,
+    credential: &'a Credential,
     missing: &'a Scopes,
 ) -> (CredentialView<'a>, HeldView<'a>) {
-    let credential = CredentialView {
-        kind: "oauth2",
-        access_token: access.token.expose(),
-        token_type: &access.token_type,
-        expires_at: access.main_expires_at(connection),
-        scopes: &connection.granted,
-        missing_scopes: missing,
-        values: &connection.values,
-        slots: slots(access),
+    let usage = credential::usage(app, connection, credential).into();
+    let credential = match credential {
+        Credential::Token(access) => CredentialView::Token(TokenView {
+            kind: TokenKind::OAuth2,
+            access_token: access.token.expose(),
+            token_type: &access.token_type,
+            expires_at: access.main_expires_at(connection),
+            scopes: &connection.granted,
+            missing_scopes: missing,
+            values: &connection.values,
+            slots: slots(access),
+            usage,
+        }),
+        Credential::Fields(fields) => {
+            CredentialView::Secret(SecretView { kind: SecretKind::Secret, fields, usage })
+        }
     };
     let connection = HeldView {
         id: connection.id,

@@ -155,6 +155,12 @@ pub(super) struct ConnectionView<'a> {
     provider: &'a str,
     /// Whose it is.
     subject: SubjectView<'a>,
+    /// `oauth2`, or `secret` for what a user has typed.
+    kind: &'static str,
+    /// Whether nobody could say if what a user has typed works.
+    unchecked: bool,
+    /// Whether it is of the provider's test mode, as far as it shows.
+    test_mode: bool,
     /// What is connected.
     account: AccountView<'a>,
     /// What was granted.
@@ -200,6 +206,9 @@ impl<'a> ConnectionView<'a> {
             id: connection.id,
             provider: connection.provider.as_str(),
             subject: (&connection.owner).into(),
+            kind: connection.marks.kind(),
+            unchecked: connection.marks.unchecked,
+            test_mode: connection.marks.test_mode,
             account: connection.into(),
             scopes: &connection.granted,
             status: connection.status.as_str(),

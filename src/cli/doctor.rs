@@ -121,7 +121,7 @@ async fn keys(store: &Store, vault: &Vault, clock: &Clock, findings: &mut Findin
             format!("{newest} seals; no credential is stored to try it on"),
         );
     };
-    match crate::credential::open_access(vault, connection) {
+    match crate::credential::open(vault, connection) {
         Ok(_) => findings.add(
             "keys",
             State::Good,

@@ -174,3 +174,19 @@ impl Checker<'_> {
         self.findings.refuse(key, problem);
     }
 }
+
+/// A form as the settings make it, for tests: the keys of its table, less kind and id.
+#[cfg(test)]
+pub(crate) fn form_of(keys: &str) -> super::SecretForm {
+    let text = format!("[[providers]]\nkind = \"secret\"\nid = \"acme\"\n{keys}");
+    let mut table: Table = text.parse().unwrap();
+    let mut findings = Findings::default();
+    let environment = Environment::default();
+    let policy = AddressPolicy { allow_loopback: true, allowed: Vec::new() };
+    let seen = SecretsSeen::default();
+    let mut checker =
+        Checker { environment: &environment, findings: &mut findings, loopback: true, policy, seen };
+    let kinds = Kinds::read(&mut table, checker.findings);
+    let mut forms = checker.secret_forms(kinds.secret);
+    findings.settle(forms.pop()).unwrap()
+}

@@ -9,7 +9,7 @@ use crate::{
     app::App,
     audit::Actor,
     config::{Provider, RefreshTokens},
-    connection::{Account, Connection, ConnectionId, NewConnection, Status},
+    connection::{Account, Connection, ConnectionId, Marks, NewConnection, Status},
     credential::{Access, Unwanted},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
     provider::{ProviderError, Tenant, Tokens, Told, from_callback},
@@ -278,6 +278,7 @@ fn seal_connection(
         consent_expires_at: tokens.consent_expires_at.or(consent_end),
         values: tokens.values.clone(),
         fingerprint: attempt.fingerprint,
+        marks: Marks::default(),
     })
 }
 

@@ -12,6 +12,7 @@ use crate::{
     elicitation::ProviderId,
     provider::{NotConcrete, fingerprint},
     secret::Hash,
+    secret_form,
     store::StoreError,
     values::Values,
 };
@@ -46,6 +47,15 @@ impl Home {
 
     /// Of a connection.
     pub fn of_connection(app: &App, connection: &Connection) -> Self {
+        // What a person has typed is sent nowhere from here, and is handed out for the place that it was typed for.
+        if let Some(form) = app.secret_forms.get(&connection.provider) {
+            let stays =
+                connection.marks.secret && connection.fingerprint == Some(secret_form::fingerprint(&form));
+            return if stays { Self::Gone } else { Self::Changed };
+        }
+        if connection.marks.secret && app.providers.get(&connection.provider).is_some() {
+            return Self::Changed;
+        }
         Self::of(app, &connection.provider, &connection.values, connection.fingerprint.as_ref())
     }
 

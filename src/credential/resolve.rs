@@ -19,9 +19,9 @@ use crate::{
 };
 
 use super::{
-    Access,
+    Credential,
     home::settle_now,
-    open_access,
+    open,
     refresh::{Ending, Finish, Need, need},
 };
 
@@ -50,8 +50,8 @@ pub enum Resolved {
     Ready {
         /// The connection that it is of.
         connection: Box<Connection>,
-        /// The opened access token.
-        access: Access,
+        /// What it holds, opened.
+        credential: Credential,
         /// What was wanted, asked for once, and not granted.
         missing: Scopes,
     },
@@ -133,11 +133,11 @@ fn is_new(connection: &Connection, before: Option<i64>) -> bool {
 }
 
 fn hand_out(app: &App, connection: Connection, wanted: &Wanted) -> Result<Resolved, Refusal> {
-    let access = open_access(&app.vault, &connection).inspect_err(|_| {
+    let credential = open(&app.vault, &connection).inspect_err(|_| {
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Server, &connection);
     })?;
     let missing = wanted.scopes.without(&connection.granted);
-    Ok(Resolved::Ready { connection: Box::new(connection), access, missing })
+    Ok(Resolved::Ready { connection: Box::new(connection), credential, missing })
 }
 
 /// Whether it is worth another look.

@@ -148,6 +148,14 @@ fn of_claims(claims: &Map<String, Value>) -> Result<Account, ProviderError> {
     Ok(Account { label: named.or_else(|| label(&id)), id: Some(id) })
 }
 
+/// What an answer says of an account, at these paths or templates of paths, where it says anything.
+pub(crate) fn said(answer: &Value, id: Option<&str>, label: Option<&str>) -> Account {
+    let none = Values::default();
+    let id = id.and_then(|id| path::exact(answer, &none, id)).filter(|id| is_id(id));
+    let named = label.and_then(|label| self::label(&path::readable(answer, &none, label)));
+    Account { label: named.or_else(|| self::label(id.as_deref()?)), id }
+}
+
 /// With the token after `scheme`, or without it.
 fn get(url: &Url, scheme: Option<&str>, token: &Secret) -> Result<Request<Vec<u8>>, ProviderError> {
     let mut request = Request::new(Vec::new());

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::values::Values;
 
 /// What stands at `path`; none where nothing does, the whole for no path. Total: any text is a path.
-pub(super) fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {
         return Some(value);
     }

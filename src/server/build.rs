@@ -122,6 +122,7 @@ pub(crate) async fn assemble(
     let vault = Vault::new(std::mem::take(&mut settings.keys), random)?;
     let metrics = Metrics::new();
     metrics.know_providers(settings.providers.iter().map(|provider| &provider.id));
+    metrics.know_forms(settings.secret_forms.iter().map(|form| &form.id));
     metrics.know_webhooks(settings.posted());
     let outbound = outbound(&settings, &metrics, &clock)?;
     let store = open(&settings, &vault, purpose)
@@ -139,7 +140,7 @@ pub(crate) async fn assemble(
     );
     let providers =
         Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
-    let secret_forms = SecretForms::new(settings.secret_forms.clone());
+    let secret_forms = SecretForms::new(settings.secret_forms.clone(), outbound.clone(), clock.clone());
     let recorder = Recorder::new(metrics.clone());
     Ok(App::new(Parts {
         settings,
@@ -230,7 +231,7 @@ async fn open(settings: &Settings, vault: &Vault, purpose: Purpose) -> Result<St
             return Err(BuildError::KeyMissing(id.to_string()));
         }
     }
-    if !few.is_empty() && few.iter().all(|one| credential::open_access(vault, one).is_err()) {
+    if !few.is_empty() && few.iter().all(|one| credential::open(vault, one).is_err()) {
         return Err(BuildError::KeyWrong);
     }
     Ok(store)

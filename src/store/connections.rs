@@ -12,7 +12,7 @@ use super::{
 use crate::{
     audit::{self, Actor, Entry},
     clock::Millis,
-    connection::{Account, Connection, ConnectionId},
+    connection::{Account, Connection, ConnectionId, Marks},
     elicitation::{Elicitation, ElicitationId, ProviderId, ServerId},
     revocation::{NewRevocation, RevocationId},
     scope::Scopes,
@@ -28,7 +28,7 @@ macro_rules! columns {
         "id, server, issuer, sub, provider, account_id, account_label, granted, asked, status, reason, generation, \
          grant_number, access, refresh, access_expires_at_ms, refresh_expires_at_ms, consent_expires_at_ms, \
          refreshed_at_ms, refused_generation, mended_generation, failures, failure, next_attempt_at_ms, values_json, \
-         fingerprint, created_at_ms, updated_at_ms"
+         fingerprint, marks, created_at_ms, updated_at_ms"
     };
 }
 pub(super) use columns;
@@ -106,6 +106,7 @@ pub(super) struct ConnectionRow {
     next_attempt_at_ms: Option<i64>,
     values_json: Option<String>,
     fingerprint: Option<Vec<u8>>,
+    marks: Option<String>,
     created_at_ms: i64,
     updated_at_ms: i64,
 }
@@ -143,6 +144,7 @@ impl TryFrom<ConnectionRow> for Connection {
             next_attempt_at: row.next_attempt_at_ms.map(Millis),
             values: values_of(TABLE, row.values_json.as_deref())?,
             fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
+            marks: Marks::from_text(row.marks.as_deref()),
             created_at: Millis(row.created_at_ms),
             updated_at: Millis(row.updated_at_ms),
         })

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    connection::{Account, Connection, ConnectionId},
+    connection::{Account, Connection, ConnectionId, Marks},
     elicitation::{ProviderId, ServerId},
     scope::Scopes,
     subject::Subject,
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Joined over the composite key, so that it uses the unique index for each row.
 const LOOK_UP: &str = "SELECT k.n, c.id, c.account_id, c.account_label, c.granted, c.asked, c.status, c.generation, \
     c.grant_number, c.access, c.refresh IS NOT NULL AS can_refresh, c.access_expires_at_ms, c.refreshed_at_ms, \
-    c.refused_generation, c.next_attempt_at_ms, c.values_json, c.fingerprint \
+    c.refused_generation, c.next_attempt_at_ms, c.values_json, c.fingerprint, c.marks \
     FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) \
         AS k (n, server, issuer, sub, provider) \
     JOIN connections c ON c.server = k.server AND c.issuer = k.issuer AND c.sub = k.sub AND c.provider = k.provider";
@@ -61,6 +61,7 @@ struct Row {
     next_attempt_at_ms: Option<i64>,
     values_json: Option<String>,
     fingerprint: Option<Vec<u8>>,
+    marks: Option<String>,
 }
 
 struct LookUp {
@@ -213,6 +214,7 @@ fn connection(
         next_attempt_at: row.next_attempt_at_ms.map(Millis),
         values: values_of(TABLE, row.values_json.as_deref())?,
         fingerprint: fingerprint_of(TABLE, row.fingerprint)?,
+        marks: Marks::from_text(row.marks.as_deref()),
         created_at: Millis(0),
         updated_at: Millis(0),
     })

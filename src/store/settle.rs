@@ -15,7 +15,7 @@ use crate::{
     audit::{self, About, Actor, Entry},
     clock::Millis,
     connection::{Connection, ConnectionId, NewConnection},
-    elicitation::{Attempt, AttemptState, Elicitation, ElicitationId, Outcome, Owned},
+    elicitation::{Attempt, AttemptId, AttemptState, Elicitation, ElicitationId, Outcome, Owned, OwnedOpen},
     signal::Kind,
 };
 
@@ -23,8 +23,8 @@ statements! {
     /// The first consent; somebody else's first wins by the unique key.
     INSERT_CONNECTION = concat!("INSERT INTO connections (id, server, issuer, sub, provider, account_id, \
         account_label, granted, asked, status, generation, grant_number, access, refresh, access_expires_at_ms, \
-        refresh_expires_at_ms, consent_expires_at_ms, refreshed_at_ms, created_at_ms, updated_at_ms, values_json, fingerprint) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $16, $16, $16, $17, $18) \
+        refresh_expires_at_ms, consent_expires_at_ms, refreshed_at_ms, created_at_ms, updated_at_ms, values_json, fingerprint, marks) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', $10, 1, $11, $12, $13, $14, $15, $16, $16, $16, $17, $18, $19) \
         ON CONFLICT (server, issuer, sub, provider) DO NOTHING RETURNING ", connection_columns!());
 
     /// A further consent, over the generation that the caller saw and nothing else (R84). It ends the lease of a
@@ -36,7 +36,7 @@ statements! {
         refreshed_at_ms = $14, updated_at_ms = $14, warned_at_ms = NULL, ended_at_ms = NULL, \
         refused_generation = NULL, mended_generation = NULL, failures = 0, failure = NULL, next_attempt_at_ms = NULL, \
         lease_token = lease_token + 1, lease_owner = NULL, lease_until_ms = NULL, intent_at_ms = NULL, \
-        restored_at_ms = NULL, values_json = $15, fingerprint = $16 WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
+        restored_at_ms = NULL, values_json = $15, fingerprint = $16, marks = $17 WHERE id = $1 AND server = $2 AND generation = $3 AND (reason IS NULL OR reason <> 'disconnecting') \
         RETURNING ", connection_columns!());
 
     /// A claimed attempt may finish shortly after the expiry.
@@ -87,25 +87,62 @@ pub enum Settled {
     Lost,
 }
 
+/// How an elicitation ends well.
+struct Ending {
+    reason: &'static str,
+    /// The trip that ends with it, where that is, and how it ends.
+    trip: Option<(AttemptId, AttemptState, Outcome)>,
+}
+
 impl Store {
     /// Stores the credential, closes the elicitation and its siblings, and queues their signals.
     ///
     /// # Errors
     /// When the store is unavailable; then nothing was changed.
     pub async fn settle(&self, settlement: &Settlement<'_>, now: Millis) -> Result<Settled, StoreError> {
+        let Settlement { mine, attempt, from, connection, over, outcome } = settlement;
+        let ending = Ending { reason: outcome.as_str(), trip: Some((attempt.id, *from, *outcome)) };
+        self.conclude(mine.elicitation(), connection, *over, ending, now).await
+    }
+
+    /// Stores what the owner has typed, by the same transaction: there was no trip that could end.
+    ///
+    /// # Errors
+    /// When the store is unavailable; then nothing was changed.
+    pub async fn settle_typed(
+        &self,
+        mine: &OwnedOpen,
+        connection: &NewConnection,
+        over: Option<(ConnectionId, i64)>,
+        now: Millis,
+    ) -> Result<Settled, StoreError> {
+        let reason = if connection.marks.unchecked { "unchecked" } else { Outcome::Connected.as_str() };
+        let ending = Ending { reason, trip: None };
+        self.conclude(mine.elicitation(), connection, over, ending, now).await
+    }
+
+    async fn conclude(
+        &self,
+        asked: &Elicitation,
+        new: &NewConnection,
+        over: Option<(ConnectionId, i64)>,
+        ending: Ending,
+        now: Millis,
+    ) -> Result<Settled, StoreError> {
         let mut tx = self.begin_tx().await?;
-        let Some(connection) = tx.write_connection(settlement, now).await? else { return Ok(Settled::Moved) };
-        let asked = settlement.mine.elicitation();
+        let Some(connection) = tx.write_connection(asked, new, over, now).await? else {
+            return Ok(Settled::Moved);
+        };
         let mut ids = tx.siblings(asked, &connection, now).await?;
         ids.push(asked.id);
         ids.sort_unstable();
         let mut completed = Vec::with_capacity(ids.len());
         for id in ids {
             // An offer dies with the elicitation; only what was claimed in time may finish after it.
-            let (reason, oldest) = match settlement.from {
+            let (reason, oldest) = match ending.trip {
                 _ if id != asked.id => ("satisfied", now.0),
-                AttemptState::Claimed => (settlement.outcome.as_str(), now.0.saturating_sub(FINISH_MS)),
-                _ => (settlement.outcome.as_str(), now.0),
+                Some((_, AttemptState::Claimed, _)) => (ending.reason, now.0.saturating_sub(FINISH_MS)),
+                _ => (ending.reason, now.0),
             };
             match tx.complete(id, reason, connection.id, oldest, now).await? {
                 Some(elicitation) => completed.push(elicitation),
@@ -113,18 +150,19 @@ impl Store {
                 None => {}
             }
         }
-        let (attempt, from) = (settlement.attempt.id, settlement.from);
-        if !tx.spend(attempt, from, settlement.outcome, None, now).await? {
+        if let Some((attempt, from, outcome)) = ending.trip
+            && !tx.spend(attempt, from, outcome, None, now).await?
+        {
             return Ok(Settled::Lost);
         }
         for elicitation in &completed {
             tx.end_attempts(elicitation.id, now).await?;
         }
-        let kind = if settlement.over.is_some() { Kind::ConnectionUpdated } else { Kind::ConnectionCreated };
+        let kind = if over.is_some() { Kind::ConnectionUpdated } else { Kind::ConnectionCreated };
         tx.queue_connection(&connection, kind, None, self.random, now).await?;
-        let what = if settlement.over.is_some() { audit::Kind::Reconnected } else { audit::Kind::Connected };
+        let what = if over.is_some() { audit::Kind::Reconnected } else { audit::Kind::Connected };
         let about = About { elicitation: Some(asked.id), ..About::from(&connection) };
-        tx.audit(Entry::new(what, Actor::Person, about, now).because(settlement.outcome.as_str()));
+        tx.audit(Entry::new(what, Actor::Person, about, now).because(ending.reason));
         for elicitation in &completed {
             tx.queue_end(elicitation, Kind::ElicitationCompleted, self.random, now).await?;
         }
@@ -140,12 +178,12 @@ impl Store {
 impl Tx {
     async fn write_connection(
         &mut self,
-        settlement: &Settlement<'_>,
+        asked: &Elicitation,
+        new: &NewConnection,
+        over: Option<(ConnectionId, i64)>,
         now: Millis,
     ) -> Result<Option<Connection>, StoreError> {
-        let asked = settlement.mine.elicitation();
-        let new = &settlement.connection;
-        let row: Option<ConnectionRow> = match settlement.over {
+        let row: Option<ConnectionRow> = match over {
             None => within!(self, INSERT_CONNECTION, |sql, handle| {
                 sqlx::query_as(sql)
                     .bind(new.id.0)
@@ -166,6 +204,7 @@ impl Tx {
                     .bind(now.0)
                     .bind(new.values.to_json())
                     .bind(new.fingerprint.as_ref().map(crate::secret::Hash::as_bytes))
+                    .bind(new.marks.to_text())
                     .fetch_optional(handle)
                     .await?
             }),
@@ -187,6 +226,7 @@ impl Tx {
                     .bind(now.0)
                     .bind(new.values.to_json())
                     .bind(new.fingerprint.as_ref().map(crate::secret::Hash::as_bytes))
+                    .bind(new.marks.to_text())
                     .fetch_optional(handle)
                     .await?
             }),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    connection::{Account, Connection, ConnectionId, Status},
+    connection::{Account, Connection, ConnectionId, Marks, Status},
     elicitation::{BrowserCode, Elicitation, ElicitationId},
     scope::Scopes,
     secret::Hash,
@@ -30,7 +30,7 @@ statements! {
         c.reason AS c_reason, c.generation AS c_generation, c.grant_number AS c_grant_number, \
         c.refresh IS NOT NULL AS c_can_refresh, \
         c.access_expires_at_ms AS c_access_expires_at_ms, c.refused_generation AS c_refused_generation, c.created_at_ms AS c_created_at_ms, \
-        c.updated_at_ms AS c_updated_at_ms, c.values_json AS c_values_json, c.fingerprint AS c_fingerprint \
+        c.updated_at_ms AS c_updated_at_ms, c.values_json AS c_values_json, c.fingerprint AS c_fingerprint, c.marks AS c_marks \
         FROM (SELECT ", columns!(), " FROM elicitations WHERE id = $1) e \
         LEFT JOIN sessions s ON s.id_hash = $2 AND s.replaced_at_ms IS NULL AND s.expires_at_ms > $3 \
             AND s.seen_at_ms > $4 \
@@ -67,6 +67,7 @@ struct VisitRow {
     c_updated_at_ms: Option<i64>,
     c_values_json: Option<String>,
     c_fingerprint: Option<Vec<u8>>,
+    c_marks: Option<String>,
 }
 
 /// A visit to an elicitation by some browser.
@@ -152,6 +153,7 @@ impl VisitRow {
                 next_attempt_at: None,
                 values: values_of("connections", row.c_values_json.as_deref())?,
                 fingerprint: fingerprint_of("connections", row.c_fingerprint)?,
+                marks: Marks::from_text(row.c_marks.as_deref()),
                 created_at: Millis(row.c_created_at_ms.unwrap_or_default()),
                 updated_at: Millis(row.c_updated_at_ms.unwrap_or_default()),
             }),

@@ -18,7 +18,7 @@ pub struct Metric {
 }
 
 /// Every metric, in the order of the registry.
-pub const METRICS: [Metric; 19] = [
+pub const METRICS: [Metric; 20] = [
     Metric {
         name: "build",
         kind: "info",
@@ -70,6 +70,14 @@ pub const METRICS: [Metric; 19] = [
         help: "Authorization codes sent to a third party's token endpoint",
         values: "`provider`: its id. `result`: `ok`, `code_refused`, `provider_misconfigured`, `provider_denied`, \
                  `provider_unreachable`, `provider_answer_malformed`, `account_mismatch`, `provider_policy`.",
+    },
+    Metric {
+        name: "secret_checks",
+        kind: "counter",
+        labels: &["provider", "result"],
+        help: "Keys that people typed, as the third party judged them",
+        values: "`provider`: its id. `result`: `works`, `rejected`, `unknown` (nobody could say), `address` (it makes \
+                 an address that may not be called).",
     },
     Metric {
         name: "refreshes",

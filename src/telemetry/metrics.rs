@@ -18,6 +18,7 @@ use crate::{
     outbound::OutboundError,
     provider::{Class, ProviderError},
     revocation,
+    secret_form::Checked,
     store::StoreError,
 };
 
@@ -105,6 +106,7 @@ struct Inner {
     elicitations_ended: Counters<1>,
     callbacks: Counters<1>,
     exchanges: Counters<2>,
+    secret_checks: Counters<2>,
     refreshes: Counters<2>,
     refresh_ends: Counters<1>,
     providers_paused: Family<Labels<1>, Gauge>,
@@ -137,6 +139,7 @@ impl Metrics {
             ended,
             callbacks,
             exchanges,
+            secret_checks,
             refreshes,
             refresh_ends,
             paused,
@@ -164,6 +167,7 @@ impl Metrics {
             elicitations_ended: family(&mut registry, ended, &ENDS.map(State::as_str)),
             callbacks: family(&mut registry, callbacks, &OUTCOMES.map(Outcome::as_str)),
             exchanges: Family::default(),
+            secret_checks: Family::default(),
             refreshes: Family::default(),
             refresh_ends: family(&mut registry, refresh_ends, &Finish::CODES),
             providers_paused: Family::default(),
@@ -184,6 +188,7 @@ impl Metrics {
             registry: Registry::default(),
         };
         register(&mut registry, exchanges, inner.exchanges.clone());
+        register(&mut registry, secret_checks, inner.secret_checks.clone());
         register(&mut registry, refreshes, inner.refreshes.clone());
         register(&mut registry, paused, inner.providers_paused.clone());
         register(&mut registry, revocations, inner.revocations.clone());
@@ -258,6 +263,20 @@ impl Metrics {
     pub fn exchange(&self, provider: &ProviderId, error: Option<&ProviderError>) {
         let result = error.map_or("ok", ProviderError::code);
         self.0.exchanges.get_or_create(&by_provider(provider, result)).inc();
+    }
+
+    /// Lets what is counted by form begin at 0.
+    pub fn know_forms<'a>(&self, forms: impl IntoIterator<Item = &'a ProviderId>) {
+        for form in forms {
+            for result in Checked::CODES {
+                drop(self.0.secret_checks.get_or_create(&by_provider(form, result)));
+            }
+        }
+    }
+
+    /// Counts a key that a person typed, as the service judged it.
+    pub fn secret_check(&self, form: &ProviderId, checked: &Checked) {
+        self.0.secret_checks.get_or_create(&by_provider(form, checked.code())).inc();
     }
 
     /// Counts a refresh token that was sent to a provider; `class` is why there are no tokens.
@@ -387,6 +406,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.answered(&Answered { listener: "public", route: "/x", status: 200, took: Duration::ZERO });
         metrics.know_providers([&"acme".parse().unwrap()]);
+        metrics.know_forms([&"keyed".parse().unwrap()]);
         metrics.know_webhooks(["files".parse().unwrap()]);
         let text = metrics.text();
         let mut said: Vec<String> =

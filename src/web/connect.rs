@@ -17,6 +17,7 @@ use super::{
     here::{Here, connect_path, done_path, leaving_path, person, see_other, sign_in_path},
     pages::{self, Bad, Label, Message, Post},
     parameters::{ParameterError, Parameters},
+    secret,
     segments::{Body, Segments},
 };
 
@@ -32,7 +33,7 @@ pub async fn show(here: Here, RawQuery(query): RawQuery) -> Response {
     };
     let visited = visit.clone();
     match connect::open(&here.app, visit) {
-        Ok(opened) => here.question(&opened, parameters.get("change") == Some("input")),
+        Ok(opened) => here.question(&opened, &parameters),
         Err(Refusal::NotSignedIn) => here.way_in(&visited, None),
         Err(refusal) => here.refuse(refusal, id, visited.visitor.as_ref()),
     }
@@ -48,6 +49,10 @@ pub async fn agree(here: Here, Segments(id): Segments<String>, Body(body): Body)
     let Ok(mine) = opened.mine.clone().open(here.app.clock.now()) else {
         return see_other(&done_path(asked.id, None));
     };
+    if here.form_of(&asked).is_some() {
+        // There is nowhere to go: the other key is typed here.
+        return see_other(&format!("{}&{}=1", connect_path(asked.id), secret::REPLACE));
+    }
     match connect::begin(&here.app, &mine, &opened).await {
         Ok(begun) => {
             let mut response = see_other(&leaving_path(asked.id, begun.id));
@@ -204,12 +209,23 @@ impl Here {
         }
     }
 
-    /// `change`: the person wants to change what the provider's address is made of.
-    fn question(&self, opened: &Opened, change: bool) -> Response {
+    fn question(&self, opened: &Opened, parameters: &Parameters) -> Response {
+        let is_set = |name| parameters.get(name) == Some("1");
+        // The person wants to change what the provider's address is made of.
+        let change = parameters.get("change") == Some("input");
         match opened.view(&self.app) {
             View::NeedsInput(mine) => self.needs_input(opened, &mine),
             View::Ready(mine) if change && self.settings(opened).1.is_some() => {
                 self.needs_input(opened, &mine)
+            }
+            View::Ready(mine) if let Some(form) = self.form_of(mine.elicitation()) => {
+                self.secret_form(opened, &mine, &form, is_set(secret::REVEAL))
+            }
+            View::AlreadyConnected(mine)
+                if let Some(form) = self.form_of(mine.elicitation())
+                    && (is_set(secret::REPLACE) || mine.elicitation().is_own()) =>
+            {
+                self.secret_form(opened, &mine, &form, is_set(secret::REVEAL))
             }
             View::Ready(mine) => self.ready(opened, &mine),
             // Who asks for it on their own connections page wants no word on what is there.
@@ -330,8 +346,8 @@ impl Here {
     /// `connected`, for a connection that is there; with the attempt that made it, what it lost is told too.
     pub fn connected(&self, opened: &Opened, asked: &Elicitation, attempt: Option<&Attempt>) -> Response {
         let connection = opened.connection.as_ref();
-        let label = connection.and_then(|one| account_label(&one.account));
-        let account = label.map_or(pages::Account::Nameless, pages::Account::Named);
+        let marks = connection.map(|one| one.marks).unwrap_or_default();
+        let account = connected_account(connection);
         let granted = connection.map(|one| &one.granted);
         let missing = granted.map(|granted| asked.scopes.without(granted)).unwrap_or_default();
         let lost = attempt
@@ -348,8 +364,8 @@ impl Here {
                 frame,
                 asked: who,
                 account,
-                unchecked: false,
-                test_mode: false,
+                unchecked: marks.unchecked,
+                test_mode: marks.test_mode,
                 then,
                 connections,
             });
@@ -370,7 +386,18 @@ impl Here {
     }
 }
 
+/// What was connected, as far as its owner knows it again.
+fn connected_account(connection: Option<&Connection>) -> pages::Account {
+    let Some(connection) = connection else { return pages::Account::Nameless };
+    let ending = connection.account.label.as_deref().and_then(|label| label.strip_prefix(connect::TAIL_MARK));
+    match (ending.filter(|_| connection.marks.secret), account_label(&connection.account)) {
+        (Some(ending), _) => pages::Account::KeyEnding(Label::new(ending)),
+        (None, Some(label)) => pages::Account::Named(label),
+        (None, None) => pages::Account::Nameless,
+    }
+}
+
 /// Who is named beside the button; nobody where a code was typed.
-fn signed_in(opened: &Opened) -> Option<Label> {
+pub(super) fn signed_in(opened: &Opened) -> Option<Label> {
     opened.visitor.subject.as_ref().map(|_| person(&opened.visitor))
 }

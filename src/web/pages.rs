@@ -29,7 +29,7 @@ pub use connection::{Connection, Disconnect, Happened, History, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
 pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Note, Ready, Setting, SignIn, SignInFor, Why};
-pub use form::{Choice, Field, FieldProblem, NeedsInput, Secret, SecretField, SecretState};
+pub use form::{Choice, Field, FieldProblem, NeedsInput, Replaced, Secret, SecretField, SecretState};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};
 pub use name::Name;

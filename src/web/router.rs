@@ -22,7 +22,7 @@ use super::{
     limit::{self, ByAddress},
     outcome,
     pages::Bad,
-    request_id,
+    request_id, secret,
     segments::Segments,
     sign_in, stopped,
 };
@@ -40,6 +40,7 @@ pub fn with(app: App, others: Router<App>) -> Router {
         .route("/connect/{id}/input", post(input::submit))
         .route("/connect/{id}/code", post(code::mint))
         .route("/connect/{id}/leaving", quiet(get(leaving::show)))
+        .route("/connect/{id}/secret", post(secret::enter))
         .route("/connect/{id}/keep", post(connect::keep))
         .route("/connect/{id}/account", post(connect::account))
         .route("/connect/{id}/decline", post(connect::decline))

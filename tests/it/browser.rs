@@ -12,6 +12,7 @@ mod form_post;
 mod forms;
 mod hands;
 mod happy;
+mod keys;
 mod leaving;
 mod own;
 mod screenshot;

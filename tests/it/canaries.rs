@@ -18,6 +18,7 @@ use reqwest::Method;
 use crate::{
     engine::{Database, Engine},
     rows::rows,
+    secrets::{self, KEY, KEYS, WRONG},
     world::{Browser, FILES, NOTES, World},
 };
 
@@ -140,6 +141,21 @@ async fn walk(world: &World, cookies: &mut Vec<Canary>) -> Vec<Browser> {
     vec![alice, bob]
 }
 
+/// Types a wrong key, one that nobody can check, and one that works.
+async fn types(world: &World, service: &consentry_fakes::KeyService) -> Browser {
+    let api = world.api("files");
+    let link = api.asks("alice", KEYS).await;
+    let mut alice = world.browser();
+    alice.opens(&link.url).await;
+    alice.signs_in("alice").await.is("secret-form");
+    alice.types(WRONG).await.is("secret-rejected");
+    service.next_answer("/bearer", consentry_fakes::Answer::status(500));
+    alice.types(KEY).await.is("secret-unchecked");
+    alice.types(KEY).await.is("connected");
+    assert_eq!(api.resolves("alice", KEYS).await["credential"]["fields"]["api_key"], KEY);
+    alice
+}
+
 /// A browser's cookies of ours are secrets.
 fn keep(browser: &Browser, found: &mut Vec<Canary>) {
     let jar = browser.jar();
@@ -148,11 +164,13 @@ fn keep(browser: &Browser, found: &mut Vec<Canary>) {
 
 async fn r117_no_secret_is_logged_shown_told_or_stored(db: Database) {
     let logged = Logged::start();
-    let world = World::start(db).await;
+    let (world, service) = secrets::start(db).await;
     let api = world.api("files");
     let mut canaries: Vec<Canary> = world.secrets();
+    canaries.extend([("a typed key", KEY.to_owned()), ("a typed key that is wrong", WRONG.to_owned())]);
     let mut cookies = Vec::new();
-    let browsers = walk(&world, &mut cookies).await;
+    let mut browsers = walk(&world, &mut cookies).await;
+    browsers.push(types(&world, &service).await);
     let mut tokens = Vec::new();
     for provider in [FILES, NOTES] {
         let token = &api.resolves("alice", provider).await["credential"]["access_token"];

@@ -29,6 +29,7 @@ mod refresh;
 mod replicas;
 mod revocations;
 mod rows;
+mod secrets;
 mod step_up;
 mod tidy;
 mod variables;

@@ -4,7 +4,7 @@ that its client must get.
     async with Consentry("http://127.0.0.1:8081", api_key) as consentry:
         answer = await consentry.resolve({"provider": "github", "subject": {"sub": "alice"}, "client": {...}})
         match answer:
-            case Ready(grants): ...                  # call the third party with grants[0].credential["access_token"]
+            case Ready(grants): ...                  # call the third party with grants[0].credential["use"]["headers"]
             case ActionRequired() | Refused(): ...   # hand answer.reply to the MCP client
 """
 

@@ -43,7 +43,7 @@ pub use elicitation::{Action, Answered, Created, Elicitation, State};
 pub use error::{Error, Problem};
 pub use events::{Event, EventData, EventKind, Events, Notification};
 pub use provider::{Provider, Variable};
-pub use resolution::{ActionRequired, Credential, FurtherToken, Grant, Granted, Refused, Resolution};
+pub use resolution::{ActionRequired, Credential, FurtherToken, Grant, Granted, Refused, Resolution, Use};
 pub use resolve::{McpClient, Need, Resolve, User};
 pub use secret::Secret;
 

@@ -64,6 +64,39 @@ impl Grant {
             Credential::Secret { .. } => None,
         }
     }
+
+    /// How to use the credential, whatever its kind: headers, query parameters and the base URL of the provider's API, with
+    /// every value in its place.
+    #[must_use]
+    pub fn usage(&self) -> &Use {
+        match &self.credential {
+            Credential::Oauth2 { usage, .. } | Credential::Secret { usage, .. } => usage,
+        }
+    }
+}
+
+/// How to use a credential.
+///
+/// ```
+/// use consentry_client::Use;
+///
+/// let usage: Use = serde_json::from_str(r#"{ "base_url": null, "headers": { "X-Api-Key": "k-1" }, "query": {} }"#)?;
+/// assert_eq!(usage.headers["X-Api-Key"].expose(), "k-1");
+/// assert!(!format!("{usage:?}").contains("k-1"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, Deserialize)]
+#[non_exhaustive]
+pub struct Use {
+    /// Where the provider's API is, where the settings of Consentry say so.
+    #[serde(default)]
+    pub base_url: Option<Secret>,
+    /// Headers for each request.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Secret>,
+    /// Query parameters for each request, to be encoded.
+    #[serde(default)]
+    pub query: BTreeMap<String, Secret>,
 }
 
 /// What gives access at the provider.
@@ -103,12 +136,18 @@ pub enum Credential {
         /// Further tokens of the same grant, by name.
         #[serde(default)]
         slots: BTreeMap<String, FurtherToken>,
+        /// How to use it.
+        #[serde(rename = "use", default)]
+        usage: Use,
     },
     /// The values of a secret form.
     #[non_exhaustive]
     Secret {
         /// By the names of the form's fields.
         fields: BTreeMap<String, Secret>,
+        /// How to use them.
+        #[serde(rename = "use", default)]
+        usage: Use,
     },
 }
 

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`AuthorizationServer`] | "Example ID": OpenID Connect for people, RFC 9068 access tokens for MCP clients |
 //! | [`Provider`] | "Example Files": a third party with an API, consent page, refresh token rotation |
+//! | [`KeyService`] | "Example Keys": an API that is called with a key |
 //! | [`Sink`] | a webhook receiver |
 //! | [`Answer`], [`Gate`] | scripted answers: errors, nonsense, delays, dropped connections |
 //! | [`Log`] and its entries | what happened; the token log judges attacks |
@@ -24,6 +25,7 @@ mod clients;
 mod clock;
 mod connection;
 mod entropy;
+mod key_service;
 mod log;
 mod oauth;
 mod observe;
@@ -38,6 +40,7 @@ mod tokens;
 pub use authorization_server::{AuthorizationServer, IdentitySettings, Person};
 pub use clients::{Assertion, Authentication, AuthenticationUsed, Client};
 pub use clock::Clock;
+pub use key_service::KeyService;
 pub use log::{Log, Received};
 pub use oauth::{
     Answered, Approval, AuthorizeRequest, Dialect, FormPost, Par, Refresh, Refused, Reply, Revocation,

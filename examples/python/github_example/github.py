@@ -18,7 +18,7 @@ def register_github(server: MCPServer, connect: Connect, github: str) -> None:
     async def listed(grant: Grant) -> CallToolResult:
         headers = {
             "accept": "application/vnd.github+json",
-            "authorization": f"Bearer {grant.credential['access_token']}",
+            **grant.credential["use"]["headers"],
         }
         async with httpx2.AsyncClient(timeout=15, trust_env=False) as http:
             answer = await http.get(f"{github}/user/repos?per_page=30&sort=pushed", headers=headers)

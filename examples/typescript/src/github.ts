@@ -21,7 +21,7 @@ export function registerGitHub(server: McpServer, connect: Connect): void {
 
 async function list({ credential }: Grant): Promise<CallToolResult> {
   const answer = await fetch(`${github}/user/repos?per_page=30&sort=pushed`, {
-    headers: { accept: 'application/vnd.github+json', authorization: `Bearer ${credential.access_token}` },
+    headers: { accept: 'application/vnd.github+json', ...credential.use.headers },
     signal: AbortSignal.timeout(15_000),
   });
   if (answer.status === 401) throw new Unauthorized();

@@ -152,6 +152,7 @@ impl Here {
         let now = self.app.store.told_of(ConnectionId(one.id), owner).await?;
         let provider = one.provider.parse().ok().and_then(|id: ProviderId| self.app.connectable(&id));
         let name = Label::new(provider.as_ref().map_or(&one.provider, |known| known.name()));
+        let typed = provider.as_ref().is_some_and(|known| known.secret_form().is_some());
         let server = one.server.parse().ok();
         let server = server.and_then(|id: ServerId| self.app.server(&id));
         Ok(pages::Gone {
@@ -160,6 +161,7 @@ impl Here {
             revocation: match (now.as_deref(), one.told) {
                 (Some("due"), _) => Revocation::Pending,
                 (Some("confirmed"), _) | (None, Told::Confirmed) => Revocation::Confirmed,
+                (None, Told::Impossible) if typed => Revocation::Typed,
                 (Some("impossible"), _) | (None, Told::Impossible) => Revocation::Impossible,
                 (Some("shared"), _) | (None, Told::Shared) => Revocation::Shared,
                 (Some("dead"), _) => Revocation::GivenUp,

@@ -88,8 +88,11 @@ impl Here {
                     .get(&connection.provider)
                     .map_or_else(RevocationEnds::default, |it| it.revocation_ends()),
                 works_until: copy.map(moment),
+                typed: connection.marks.secret,
                 post: self.post(format!("{path}/disconnect")),
             },
+            unchecked: connection.marks.unchecked,
+            test_mode: connection.marks.test_mode,
             details: path,
             provider,
             account,

@@ -77,7 +77,14 @@ impl History {
 
 impl Connection {
     fn actions(&self) -> Vec<Action> {
-        self.item.mend(Weight::Main)
+        let actions = self.item.mend(Weight::Main);
+        if actions.is_empty() && self.item.parting.typed {
+            // A key is changed now and then, also while it works.
+            let label = text::connection_replace(self.item.called());
+            let post = self.item.reconnect.iter();
+            return post.map(|post| Action::other(label.clone(), post)).collect();
+        }
+        actions
     }
 
     fn links(&self) -> Vec<Action> {
@@ -115,6 +122,8 @@ pub struct Parting {
     pub ends: RevocationEnds,
     /// Until when a copy that was handed out may work, where nobody ends it before.
     pub works_until: Option<OffsetDateTime>,
+    /// Whether a person has typed it: it is ended where it was made, by them alone.
+    pub typed: bool,
     /// `POST /connections/{id}/disconnect`.
     pub post: Post,
 }
@@ -123,7 +132,10 @@ impl Parting {
     pub(super) fn means(&self) -> Vec<Sentence> {
         let Self { provider, called, server, .. } = self;
         let mut means = vec![text::disconnect_here(server, called)];
-        if self.others.is_empty() || self.ends == RevocationEnds::Token {
+        if self.typed {
+            means.push(text::disconnect_there_typed(provider));
+            means.extend(self.others.iter().map(text::disconnect_other));
+        } else if self.others.is_empty() || self.ends == RevocationEnds::Token {
             means.push(text::disconnect_there(provider));
         } else {
             means.push(text::disconnect_there_shared(provider));

@@ -75,6 +75,10 @@ pub struct Listed {
     pub refreshed_at: Option<OffsetDateTime>,
     /// When the provider ends it.
     pub ends_at: Option<OffsetDateTime>,
+    /// Whether a key was saved without a check.
+    pub unchecked: bool,
+    /// Whether it is a key of a test mode.
+    pub test_mode: bool,
     /// `/connections/{id}`.
     pub details: String,
     /// `POST /connections/{id}/reconnect`, while that can be done.
@@ -91,6 +95,8 @@ impl Listed {
 
     pub(super) fn facts(&self) -> Vec<Sentence> {
         let mut facts = vec![text::connection_since(text::day(self.connected_at))];
+        facts.extend(self.unchecked.then(text::connection_unchecked));
+        facts.extend(self.test_mode.then(text::connection_test_mode));
         facts.extend(self.last_used_at.map(|at| text::connection_last_used(text::day(at))));
         facts.extend(self.refreshed_at.map(|at| text::connection_refreshed(text::day(at))));
         facts.extend(self.ends_at.map(|at| text::connection_ends(text::day(at))));

@@ -38,6 +38,8 @@ pub enum Revocation {
     Pending,
     /// The provider has no way to do it.
     Impossible,
+    /// The person typed it, and ends it there.
+    Typed,
     /// Left as it is, since ending it would end another connection too.
     Shared,
     /// Not confirmed, and not tried any more.
@@ -55,6 +57,7 @@ impl Gone {
             Revocation::Confirmed => text::disconnected_confirmed(provider),
             Revocation::Pending => text::disconnected_pending(provider),
             Revocation::Impossible => text::disconnected_impossible(provider),
+            Revocation::Typed => text::disconnected_typed(provider),
             Revocation::Shared => text::disconnected_shared(provider),
             Revocation::GivenUp => text::disconnected_given_up(provider),
             Revocation::Unreadable => text::disconnected_unreadable(provider),

@@ -7,10 +7,11 @@ use super::{
     Page,
     action::{Action, Away, Post, To},
     frame::{Asked, Emblem, Frame, Tone},
-    label::Label,
+    label::{Label, Message},
     name::Name,
     page,
     sentence::{Gap, Sentence},
+    standing::Trouble,
 };
 use crate::web::{assets, text};
 
@@ -61,6 +62,10 @@ pub enum FieldProblem {
     NotOffered,
     /// It may be wrong; a warning, no refusal.
     Unusual,
+    /// It holds a character that does not belong there.
+    Unwritable,
+    /// It is no address of the provider.
+    Host,
 }
 
 fn problem_text(problem: FieldProblem, field: &Label) -> Sentence {
@@ -70,6 +75,8 @@ fn problem_text(problem: FieldProblem, field: &Label) -> Sentence {
         FieldProblem::TooLong => text::field_too_long(field),
         FieldProblem::NotOffered => text::field_not_offered(field),
         FieldProblem::Unusual => text::secret_unusual(field),
+        FieldProblem::Unwritable => text::field_unwritable(field),
+        FieldProblem::Host => text::field_host(field),
     }
 }
 
@@ -131,23 +138,34 @@ pub struct SecretField {
     pub name: String,
     /// Its label, as the provider calls it.
     pub label: Label,
-    /// How it looks, where it is.
-    pub hint: Option<Label>,
-    /// Whether it is shown while it is written. What is not secret may still not be echoed.
+    /// How it looks, where it is: the operator's words.
+    pub hint: Option<String>,
+    /// An answer that would fit.
+    pub example: Option<Label>,
+    /// Whether it is hidden while it is written. What is not secret may still not be echoed.
     pub secret: bool,
+    /// Whether it may stay empty.
+    pub required: bool,
     /// Longest value, in characters.
-    pub max_length: u32,
+    pub max_length: usize,
+    /// The answers to choose from; with none, a line to write in.
+    pub choices: Vec<Choice>,
+    /// Which of them is chosen.
+    pub chosen: String,
     /// What is wrong with it.
     pub problem: Option<FieldProblem>,
+    /// What to do instead, where a value of a wrong kind was entered: the operator's words.
+    pub advice: Option<String>,
 }
 
 impl SecretField {
     fn wrong(&self) -> Option<Sentence> {
-        self.problem.map(|problem| problem_text(problem, &self.label))
+        let advice = self.advice.clone().map(|advice| text::field_advice(&self.label, Gap::Plain(advice)));
+        advice.or_else(|| self.problem.map(|problem| problem_text(problem, &self.label)))
     }
 
     fn described_by(&self, at: &usize) -> String {
-        described_by(*at, self.hint.is_some(), self.problem.is_some())
+        described_by(*at, self.hint.is_some() || self.example.is_some(), self.wrong().is_some())
     }
 }
 
@@ -156,11 +174,10 @@ impl SecretField {
 pub enum SecretState {
     /// `secret-form`.
     Ask,
+    /// `secret-rejected`: it cannot be right, and the provider was not asked.
+    Incomplete,
     /// `secret-rejected`: the provider does not take it.
-    Rejected {
-        /// Tries left, where there is a limit.
-        tries_left: Option<u64>,
-    },
+    Rejected,
     /// `secret-unchecked`: the provider did not answer. Adds the button that posts `save=unchecked`.
     Unchecked,
 }
@@ -175,10 +192,24 @@ pub struct Secret {
     pub asked: Asked,
     /// How far it has come.
     pub state: SecretState,
+    /// The MCP server's own words; shown as such.
+    pub message: Option<Message>,
+    /// The account that is connected, and whose key this one takes the place of.
+    pub replaces: Option<Replaced>,
     /// What is wanted.
     pub fields: Vec<SecretField>,
+    /// What it can do there.
+    pub what: Option<Message>,
+    /// What to know before it is checked.
+    pub note: Option<Message>,
+    /// Whether the provider can be asked.
+    pub can_check: bool,
     /// Where the provider shows the key.
     pub find: Option<Away>,
+    /// Whether it is shown while it is written.
+    pub revealed: bool,
+    /// This form, the other way.
+    pub reveal: String,
     /// Who is signed in.
     pub person: Option<Label>,
     /// `/sign-in?...&switch=1`.
@@ -189,29 +220,61 @@ pub struct Secret {
     pub decline: Post,
 }
 
+/// What a new key takes the place of.
+#[derive(Clone)]
+pub struct Replaced {
+    /// The account, where it is known.
+    pub account: Option<Label>,
+    /// Why it does not do, where it does not.
+    pub trouble: Option<Trouble>,
+}
+
 impl Secret {
     fn news(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
-        match self.state {
-            SecretState::Ask => vec![text::secret_why(server, provider)],
-            SecretState::Rejected { tries_left } => {
-                let mut news = vec![text::secret_rejected_what(provider)];
-                news.extend(tries_left.map(text::secret_attempts_left));
-                news
-            }
-            SecretState::Unchecked => vec![text::secret_unchecked_what(provider)],
+        let mut news = match self.state {
+            SecretState::Ask if self.can_check => vec![text::secret_why(server, provider)],
+            SecretState::Ask => vec![text::secret_why_unchecked(server, provider)],
+            SecretState::Incomplete => vec![text::secret_incomplete_what()],
+            SecretState::Rejected => vec![text::secret_rejected_what(provider)],
+            SecretState::Unchecked if self.can_check => vec![text::secret_unchecked_what(provider)],
+            SecretState::Unchecked => vec![text::secret_doubtful_what()],
+        };
+        if let Some(Replaced { account, trouble }) = &self.replaces {
+            news.extend(trouble.map(|trouble| trouble.sentence(provider)));
+            news.push(match account {
+                Some(account) => text::secret_replaces(account),
+                None => text::secret_replaces_nameless(provider),
+            });
         }
+        news
+    }
+
+    fn asked_in(&self) -> Option<Sentence> {
+        self.asked.client.as_ref().map(|client| text::asked_in(&self.asked.server, client))
+    }
+
+    fn button(&self) -> Sentence {
+        if self.can_check { text::secret_button() } else { text::secret_save_button_plain() }
+    }
+
+    fn has_hidden(&self) -> bool {
+        self.fields.iter().any(|field| field.secret)
+    }
+
+    fn reveal_label(&self) -> Sentence {
+        if self.revealed { text::secret_hide() } else { text::secret_reveal() }
     }
 
     fn tone(&self) -> Option<Tone> {
         match self.state {
             SecretState::Ask => None,
-            SecretState::Rejected { .. } | SecretState::Unchecked => Some(Tone::Caution),
+            SecretState::Incomplete | SecretState::Rejected | SecretState::Unchecked => Some(Tone::Caution),
         }
     }
 
     fn wrong(&self) -> bool {
-        self.fields.iter().any(|field| field.problem.is_some())
+        self.fields.iter().any(|field| field.wrong().is_some())
     }
 
     fn unchecked(&self) -> bool {
@@ -231,13 +294,15 @@ page!(
     Secret,
     |page| match page.state {
         SecretState::Ask => Name::SecretForm,
-        SecretState::Rejected { .. } => Name::SecretRejected,
+        SecretState::Incomplete | SecretState::Rejected => Name::SecretRejected,
         SecretState::Unchecked => Name::SecretUnchecked,
     },
     |page| page.asked.emblem(),
     |page| match page.state {
         SecretState::Ask => text::secret_heading(&page.asked.provider),
-        SecretState::Rejected { .. } => text::secret_rejected_heading(&page.asked.provider),
-        SecretState::Unchecked => text::secret_unchecked_heading(),
+        SecretState::Incomplete => text::secret_incomplete_heading(),
+        SecretState::Rejected => text::secret_rejected_heading(&page.asked.provider),
+        SecretState::Unchecked if page.can_check => text::secret_unchecked_heading(),
+        SecretState::Unchecked => text::secret_incomplete_heading(),
     }
 );

@@ -114,16 +114,45 @@ impl Names {
         let field = |name: &str, label: &str, secret: bool| SecretField {
             name: name.to_owned(),
             label: label.into(),
-            hint: secret.then(|| "It begins with sk_ and is 40 characters long.".into()),
+            hint: secret.then(|| "It begins with sk_ and is 40 characters long.".to_owned()),
+            example: (!secret).then(|| "acme".into()),
             secret,
-            max_length: 512,
+            required: true,
+            max_length: 4096,
+            choices: Vec::new(),
+            chosen: String::new(),
             problem: problem.filter(|_| secret),
+            advice: None,
         };
+        let choice = |value: &str| Choice { value: value.to_owned(), label: value.into() };
+        let region = SecretField {
+            choices: vec![choice("Europe"), choice("United States")],
+            required: false,
+            hint: None,
+            example: None,
+            ..field("region", "Region", false)
+        };
+        let wrong = SecretField {
+            advice: Some(
+                "This is a publishable key, which cannot be used here. Copy the secret key.".to_owned(),
+            ),
+            ..field("key", "Second key", true)
+        };
+        let mut fields = vec![field("site", "Site name", false), region, field("api_key", "API key", true)];
+        fields.extend((state == SecretState::Rejected).then_some(wrong));
         Secret {
             frame: self.frame(),
             asked: self.asked(),
             state,
-            fields: vec![field("site", "Site name", false), field("api_key", "API key", true)],
+            message: Message::new("To list your invoices."),
+            replaces: (state == SecretState::Rejected)
+                .then(|| Replaced { account: Some(self.account.clone()), trouble: Some(Trouble::Reported) }),
+            fields,
+            what: Message::new("A key can read and change everything in its workspace."),
+            note: Message::new("Checking it counts as one call."),
+            can_check: true,
+            revealed: false,
+            reveal: "/connect?elicitationId=1&reveal=1".to_owned(),
             find: Away::parse("https://provider.example/settings/keys"),
             person: Some(self.person.clone()),
             switch: Some(SWITCH.to_owned()),
@@ -295,13 +324,15 @@ fn form(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         submit: post("/connect/1/input"),
         decline: decline(),
     };
-    let rejected = SecretState::Rejected { tries_left: Some(4) };
     vec![
         ("needs-input", Box::new(input(None))),
         ("needs-input-wrong", Box::new(input(Some(FieldProblem::Pattern)))),
         ("secret-form", Box::new(names.secret(SecretState::Ask, None))),
-        ("secret-rejected", Box::new(names.secret(rejected, None))),
-        ("secret-rejected-field", Box::new(names.secret(rejected, Some(FieldProblem::Missing)))),
+        ("secret-rejected", Box::new(names.secret(SecretState::Rejected, None))),
+        (
+            "secret-rejected-field",
+            Box::new(names.secret(SecretState::Incomplete, Some(FieldProblem::Missing))),
+        ),
         ("secret-unchecked", Box::new(names.secret(SecretState::Unchecked, None))),
     ]
 }

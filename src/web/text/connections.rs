@@ -33,6 +33,9 @@ sentences! { CONNECTIONS:
     status_limited_do(server) = "You did not give every permission that {server} asked for, so some things do not work.";
     status_attention_do(server) = "Connect it again now, or wait: the next time {server} needs it, you get a link.";
     status_stopped_do() = "Connect it again with the right account, or disconnect it.";
+    connection_replace(account) = "Replace the key of {account}";
+    connection_unchecked() = "Saved without a check";
+    connection_test_mode() = "Of a test mode";
     reconnect_button(account) = "Connect {account} again";
     more_permissions_button(account) = "Add permissions for {account}";
 
@@ -58,6 +61,7 @@ sentences! { CONNECTIONS:
     disconnect_there(provider) = "We tell {provider} to end the access. If it does not answer, we keep telling it; if it cannot be told, the next page says what you can do.";
     disconnect_there_shared(provider) = "At {provider} itself the access stays for now, because another connection uses the same account.";
     disconnect_there_wide(provider) = "This can also end what other people of your organisation have connected with {provider} here.";
+    disconnect_there_typed(provider) = "The key itself goes on working at {provider} until you remove it there.";
     disconnect_other(server) = "{server} has a connection of its own with this account. That one stays.";
     disconnect_until(server, time, day) = "A copy that {server} is working with right now may go on until {time} on {day}.";
     disconnect_past() = "What was done with it already stays as it is.";
@@ -77,6 +81,7 @@ sentences! { CONNECTIONS:
     disconnected_confirmed(provider) = "{provider} has confirmed that the access has ended.";
     disconnected_pending(provider) = "{provider} has not confirmed it yet. We keep telling it.";
     disconnected_impossible(provider) = "{provider} gives us no way to end the access there. You can do it in the settings of your {provider} account.";
+    disconnected_typed(provider) = "The key itself goes on working at {provider} until you remove it there, in the settings of your {provider} account.";
     disconnected_given_up(provider) = "{provider} did not confirm it, although we told it many times. You can end the access in the settings of your {provider} account.";
     disconnected_unreadable(provider) = "{provider} was not told, because the access that was kept here could not be read any more. You can end it in the settings of your {provider} account.";
     disconnected_unconfigured(provider) = "{provider} was not told, because it is not set up here any more. You can end the access in the settings of your {provider} account.";

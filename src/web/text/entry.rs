@@ -64,6 +64,7 @@ sentences! { ENTRY:
     input_button() = "Continue";
     example(example) = "Example: {example}";
     optional() = "Optional";
+    field_choose() = "Choose one";
     field_missing(field) = "Fill in {field}.";
     field_pattern(field) = "{field} does not look as it should. Compare it with the example.";
     field_too_long(field) = "{field} is too long.";
@@ -78,7 +79,18 @@ sentences! { ENTRY:
     secret_unusual(field) = "{field} does not look like the usual kind. Check that you copied all of it.";
     secret_rejected_heading(provider) = "{provider} did not accept the key";
     secret_rejected_what(provider) = "Nothing is connected. Copy the whole key from {provider} and enter it again.";
-    secret_attempts_left(tries) = "Tries left: {tries}";
+    secret_why_unchecked(server, provider) = "{server} needs a key of your {provider} account. We keep it locked away. We cannot check it with {provider}, so copy all of it.";
+    secret_replaces(account) = "It takes the place of what is connected now: {account}.";
+    secret_replaces_nameless(provider) = "It takes the place of the {provider} key that is connected now.";
+    secret_reveal() = "Show what I type";
+    secret_hide() = "Hide what I type";
+    secret_incomplete_heading() = "Check what you entered";
+    secret_incomplete_what() = "Nothing is connected yet. We kept nothing of what you entered: enter all of it again.";
+    secret_doubtful_what() = "Nothing is connected yet, because something looks unusual. We kept nothing of what you entered: enter it again, and save it if you are sure.";
+    secret_save_button_plain() = "Save and connect";
+    field_unwritable(field) = "{field} holds a line break or another character that does not belong there.";
+    field_host(field) = "{field} is not an address of this service.";
+    field_advice(field, advice) = "{field}: {advice}";
     secret_unchecked_heading() = "We could not check the key";
     secret_unchecked_what(provider) = "{provider} did not answer, so nothing is connected yet. We did not keep the key: enter it again to check it once more, or save it without a check.";
     secret_again_button() = "Check again and connect";

@@ -187,6 +187,7 @@ impl Bench {
             consent_expires_at: None,
             values: consentry::values::Values::default(),
             fingerprint: None,
+            marks: consentry::connection::Marks::default(),
         }
     }
 
@@ -277,7 +278,7 @@ async fn app(db: &Database, with: &With<'_>, keys: &[String; 4], clock: &Clock, 
             outbound.clone(),
             clock.clone(),
         ),
-        secret_forms: consentry::secret_form::SecretForms::new(Vec::new()),
+        secret_forms: consentry::secret_form::SecretForms::new(Vec::new(), outbound.clone(), clock.clone()),
         settings,
         store: db.store.clone(),
         vault,

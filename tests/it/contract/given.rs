@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use consentry::{
     clock::Millis,
-    connection::{Account, Connection, ConnectionId, NewConnection},
+    connection::{Account, Connection, ConnectionId, Marks, NewConnection},
     elicitation::{
         Attempt, AttemptId, AttemptState, Claimed, Elicitation, ElicitationId, NewAttempt, NewElicitation,
         Outcome, Owned, OwnedOpen, ProviderId, ServerId, State,
@@ -125,6 +125,7 @@ pub(super) fn credential(account: &str, generation: i64) -> NewConnection {
         consent_expires_at: None,
         values: values(&[("subdomain", "acme")]),
         fingerprint: Some(digest("a place")),
+        marks: Marks::default(),
     }
 }
 

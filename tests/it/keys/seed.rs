@@ -157,6 +157,7 @@ pub(crate) async fn connect(
         consent_expires_at: None,
         values: consentry::values::Values::default(),
         fingerprint: None,
+        marks: consentry::connection::Marks::default(),
     };
     let settlement = Settlement {
         mine: &claimed.mine,

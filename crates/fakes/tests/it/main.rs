@@ -7,6 +7,7 @@ mod browser;
 mod client;
 mod faults;
 mod id_tokens;
+mod key_service;
 mod mcp_clients;
 mod pages;
 mod provider;

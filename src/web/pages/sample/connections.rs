@@ -22,6 +22,7 @@ fn parting(names: &Names, others: Vec<Label>) -> Parting {
         others,
         ends: crate::config::RevocationEnds::Grant,
         works_until: Some(datetime!(2026-11-29 20:45 UTC)),
+        typed: false,
         post: post("/connections/1/disconnect"),
     }
 }
@@ -39,6 +40,8 @@ fn listed(names: &Names, standing: Standing, account: Option<&Label>) -> Listed 
         last_used_at: Some(datetime!(2026-11-29 08:30 UTC)),
         refreshed_at: Some(datetime!(2026-11-29 08:00 UTC)),
         ends_at: limited.then_some(datetime!(2027-05-02 10:00 UTC)),
+        unchecked: false,
+        test_mode: false,
         details: "/connections/1".to_owned(),
         reconnect: Some(post("/connections/1/reconnect")),
         parting: Parting { called: account.unwrap_or(&names.provider).clone(), ..parting(names, Vec::new()) },
@@ -110,6 +113,7 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("disconnected", Revocation::Confirmed),
         ("disconnected-pending", Revocation::Pending),
         ("disconnected-impossible", Revocation::Impossible),
+        ("disconnected-typed", Revocation::Typed),
         ("disconnected-unreadable", Revocation::Unreadable),
         ("disconnected-unconfigured", Revocation::Unconfigured),
         ("disconnected-shared", Revocation::Shared),

@@ -189,7 +189,7 @@ async fn app(
         random: Random,
         identity,
         providers,
-        secret_forms: crate::secret_form::SecretForms::new(Vec::new()),
+        secret_forms: crate::secret_form::SecretForms::new(Vec::new(), outbound.clone(), clock.clone()),
         outbound,
         refreshes: crate::credential::Refreshes::default(),
         metrics: Metrics::new(),
