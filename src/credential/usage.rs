@@ -13,14 +13,14 @@ pub fn usage(app: &App, connection: &Connection, credential: &Credential) -> Use
         }
         Credential::Token(access) => {
             let plain = || Use::of_token(&access.token_type, &access.token);
-            let Some(provider) = app.providers.get(&connection.provider) else { return plain() };
+            // With the connection's own address: in the entry of the settings stand samples.
+            let provider = app.providers.with(&connection.provider, &[&connection.values]);
+            let Ok(provider) = provider else { return plain() };
             let Some(usage) = &provider.usage else { return plain() };
-            // What the operator has given and what is so by default are no values of the connection.
-            let known = app.providers.variables(&connection.provider, &[&connection.values]).values;
             let used = Use::of(usage, |name| match name {
                 "access_token" => Some(access.token.expose()),
                 "client_id" => Some(&provider.client_id),
-                name => connection.values.get(name).or_else(|| known.get(name)),
+                name => connection.values.get(name),
             });
             // Only an address was said: the token goes where tokens go.
             let placed = !(used.headers.is_empty() && used.query.is_empty());

@@ -85,6 +85,8 @@ impl Stand {
 fn templated(text: &str, table: &str) -> String {
     let (before, files) = text.split_once(&format!("id = \"{FILES}\"")).expect("the provider's table");
     let (files, after) = files.split_once("[[providers]]").expect("another behind it");
+    let issuer = files.split('"').find(|text| text.starts_with("http://")).expect("its issuer");
+    let files = format!("{files}use = {{ base_url = \"{issuer}/api\" }}\n");
     let files = files.replace(&format!("//{FIRST}:"), "//{site}:");
     let variable = format!(
         "[providers.variables.site]\nlabel = \"Your site\"\nhelp = \"As in your browser.\"\nexample = \"{SECOND}\"\n{table}\n"
@@ -110,6 +112,8 @@ async fn the_person_is_asked_once_and_everything_goes_there(db: Database) {
     alice.connects("octocat").await.is("connected");
     let answer = stand.resolves(Value::Null).await;
     assert_eq!(answer["status"], "ready", "{answer}");
+    let api = answer["credential"]["use"]["base_url"].as_str().unwrap();
+    assert!(api.starts_with(&format!("http://{SECOND}:")) && api.ends_with("/api"), "{api}");
     assert_eq!(stand.redeemed(), [0, 1]);
     // A refresh, and asking for more: nobody is asked again where it is.
     stand.second.clock().advance(Duration::from_secs(3_700));
