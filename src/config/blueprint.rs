@@ -106,7 +106,7 @@ impl Blueprint {
 /// Takes what is kept of a provider's table.
 pub(super) fn kept(table: &Table) -> Table {
     let mut kept = table.clone();
-    kept.retain(|key, _| !SECRETS.iter().any(|secret| *secret == key));
+    kept.retain(|key, _| !SECRETS.contains(&key));
     kept
 }
 

@@ -116,8 +116,8 @@ pub enum ErrorClass {
     Transient,
 }
 
-/// A provider's own way of revoking. In `url`, `params` and `headers`, `{token}` and `{client_secret}` stand for what
-/// they name.
+/// A provider's own way of revoking. In `params` and `headers`, `{token}`, `{client_id}` and `{client_secret}` stand
+/// for what they name.
 #[derive(Clone, Debug)]
 pub struct OwnRevocation {
     /// `POST` or `DELETE`.

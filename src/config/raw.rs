@@ -426,7 +426,7 @@ pub(super) struct Provider {
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Revocation {
-    /// Where to. `{client_id}` and `{token}` stand for what they name.
+    /// Where to. `{client_id}` stands for the id of your registration.
     pub(super) url: String,
     /// The method. Default: POST.
     #[serde(default = "post")]

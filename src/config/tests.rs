@@ -458,28 +458,6 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
     }
 }
 
-/// R66: no configured parameter replaces, repeats or smuggles in one of Consentry's own.
-#[test]
-fn r66_core_parameters_cannot_be_configured() {
-    let world = World::new();
-    for name in [
-        "state",
-        "STATE",
-        "Redirect_Uri",
-        "code_challenge",
-        "state\\u0000",
-        "a&redirect_uri",
-        "a=b",
-        "",
-        "request_uri",
-    ] {
-        for table in ["authorize_params", "account_chooser_params"] {
-            let keys = world.refused(&with("[[providers]]", &format!("{table} = {{ \"{name}\" = \"x\" }}")));
-            assert!(keys[0].starts_with(&format!("providers[0].{table}")), "{name}: {keys:?}");
-        }
-    }
-}
-
 /// R73: an endpoint is https, or http on this machine in development.
 #[test]
 fn r73_endpoints_are_web_addresses() {

@@ -1,12 +1,10 @@
 //! Telling the provider that a token is no longer wanted: by RFC 7009, or in the provider's own way, which is data.
 //!
-//! What it must never do: take an outage for a yes, or put a token into an address unless the provider takes it nowhere
-//! else; such an address is never printed.
+//! What it must never do: take an outage for a yes.
 
 use std::borrow::Cow;
 
 use http::{Method, Request};
-use url::{Url, form_urlencoded};
 
 use crate::{
     clock::Millis,
@@ -79,18 +77,8 @@ fn own_way(
         RevocationMethod::Post => Method::POST,
         RevocationMethod::Delete => Method::DELETE,
     };
-    let url = addressed(&own.url, token)?;
-    let mut request = written(method, &url, own.body.into(), &pairs, provider, &proof)?;
+    let mut request = written(method, &own.url, own.body.into(), &pairs, provider, &proof)?;
     let headers = filled_in(&own.headers, &known);
     add_headers(&mut request, headers.iter().map(|(name, value)| (*name, Cow::from(value.as_str()))))?;
     Ok(request)
-}
-
-/// The address with the token in its place, where it has one. In a path a space is not a plus.
-fn addressed<'a>(url: &'a Url, token: &Secret) -> Result<Cow<'a, Url>, ProviderError> {
-    let place = ["%7Btoken%7D", "{token}"].into_iter().find(|place| url.as_str().contains(place));
-    let Some(place) = place else { return Ok(Cow::Borrowed(url)) };
-    let encoded: String = form_urlencoded::byte_serialize(token.expose().as_bytes()).collect();
-    let url = url.as_str().replace(place, &encoded.replace('+', "%20"));
-    Url::parse(&url).map(Cow::Owned).map_err(|_| ProviderError::Policy)
 }

@@ -62,7 +62,7 @@ impl Provider {
     /// `http://127.0.0.3:41234`; also the issuer. Endpoints: `/authorize`, `/token`, `/revoke`, `/par`, `/me`,
     /// `/userinfo`, `/files`, `DELETE /applications/{client_id}/grant` (GitHub's way of revoking), `/refresh` (where a dialect refreshes there),
     /// `GET /long-lived` and `GET /renew` (an access token for an access token), `DELETE /tokens/current`,
-    /// `DELETE /tokens/{token}` and `POST /deauthorize` (other ways of revoking), `/.well-known/oauth-authorization-server`.
+    /// and `POST /deauthorize` (other ways of revoking), `/.well-known/oauth-authorization-server`.
     pub fn base_url(&self) -> &str {
         &self.running.base_url
     }

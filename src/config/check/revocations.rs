@@ -5,6 +5,9 @@
 use super::{Checker, sending::braces};
 use crate::config::{ClientAuthentication, OwnRevocation, RevocationBody, RevocationProof, raw};
 
+/// What can stand in braces in parameters and headers.
+const IN_A_REVOCATION: [&str; 3] = ["token", "client_id", "client_secret"];
+
 impl Checker<'_> {
     pub(super) fn revocation(
         &mut self,
@@ -22,13 +25,16 @@ impl Checker<'_> {
         for (name, value) in &params {
             self.plain_parameter(&format!("{at}.params"), name, value);
         }
-        let said =
-            !params.is_empty() || raw.bearer || url.contains("{token}") || raw.body == RevocationBody::None;
+        let said = !params.is_empty() || raw.bearer || raw.body == RevocationBody::None;
         let field = raw.field.or_else(|| (!said).then(|| "token".to_owned()));
         if let Some(field) = field {
             self.text(&format!("{at}.field"), &field);
             params.insert(field, "{token}".to_owned());
         }
+        let known = |text: &str| braces(text).all(|name| IN_A_REVOCATION.contains(&name));
+        let problem = format!("may hold {} in braces, and nothing else", IN_A_REVOCATION.join(", "));
+        self.demand(params.values().all(|value| known(value)), format!("{at}.params"), &problem);
+        self.demand(raw.headers.values().all(|value| known(value)), format!("{at}.headers"), problem);
         let empty = raw.body != RevocationBody::None || params.is_empty();
         self.demand(empty, format!("{at}.body"), "is none, but there are params or a field");
         let mut headers = raw.headers;

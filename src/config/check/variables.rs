@@ -158,7 +158,7 @@ impl Checker<'_> {
                     (Part::Elsewhere, _) => *before = part,
                     // Behind different ends, none is fixed.
                     (Part::Host(one), Part::Host(other)) if one != other => {
-                        *before = Part::Host(String::new())
+                        *before = Part::Host(String::new());
                     }
                     _ => {}
                 }

@@ -70,6 +70,11 @@ fn r66_r103_what_would_replace_ours_is_refused_by_its_key() {
         ),
         (
             "[[providers]]",
+            "revocation = { url = \"https://acme.example.com/r\", params = { user = \"{canary}\" } }",
+            "providers[0].revocation.params",
+        ),
+        (
+            "[[providers]]",
             "revocation = { url = \"https://acme.example.com/r\", bearer = true, client_authentication = \"none\" }",
             "providers[0].revocation.bearer",
         ),
@@ -80,5 +85,27 @@ fn r66_r103_what_would_replace_ours_is_refused_by_its_key() {
         ),
     ] {
         assert_eq!(world.refused(&with(section, lines)), [key], "{section} {lines}");
+    }
+}
+
+/// R66: no configured parameter replaces, repeats or smuggles in one of Consentry's own.
+#[test]
+fn r66_core_parameters_cannot_be_configured() {
+    let world = World::new();
+    for name in [
+        "state",
+        "STATE",
+        "Redirect_Uri",
+        "code_challenge",
+        "state\\u0000",
+        "a&redirect_uri",
+        "a=b",
+        "",
+        "request_uri",
+    ] {
+        for table in ["authorize_params", "account_chooser_params"] {
+            let keys = world.refused(&with("[[providers]]", &format!("{table} = {{ \"{name}\" = \"x\" }}")));
+            assert!(keys[0].starts_with(&format!("providers[0].{table}")), "{name}: {keys:?}");
+        }
     }
 }

@@ -35,7 +35,7 @@ fn a_provider_becomes_what_its_values_make_of_it() {
     assert_eq!(blueprint.variables["site"].part, Part::Host(".desk.example.com".to_owned()));
     let built = blueprint.build(base, &values(&[("site", "acme")])).unwrap();
     assert_eq!(built.token_endpoint.unwrap().as_str(), "https://acme.desk.example.com/token");
-    assert_eq!(built.probe.unwrap().url.unwrap().to_string(), "https://acme.desk.example.com/me?in=acme");
+    assert_eq!(built.probe.unwrap().url.unwrap(), "https://acme.desk.example.com/me?in=acme");
     assert_eq!(built.variables, values(&[("site", "acme")]));
     assert_eq!(blueprint.known(&[&values(&[("site", "Acme")])]).values, values(&[("site", "acme")]));
     assert_eq!(blueprint.known(&[&values(&[("site", "a/b")])]).missing, ["site"]);

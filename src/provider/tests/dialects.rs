@@ -225,11 +225,11 @@ async fn r86_a_failed_step_spends_the_code() {
     assert_eq!(world.fake.token_log().len(), 1);
 }
 
-/// The token as its own proof, in the path, and in the query.
+/// The token as its own proof, and in the query.
 #[tokio::test]
 async fn r83_other_ways_of_revoking_are_known() {
     type Pairs = &'static [(&'static str, &'static str)];
-    let ways: [(&str, RevocationMethod, RevocationBody, Pairs, Pairs); 3] = [
+    let ways: [(&str, RevocationMethod, RevocationBody, Pairs, Pairs); 2] = [
         (
             "/tokens/current",
             RevocationMethod::Delete,
@@ -237,7 +237,6 @@ async fn r83_other_ways_of_revoking_are_known() {
             &[],
             &[("authorization", "Bearer {token}")],
         ),
-        ("/tokens/{token}", RevocationMethod::Delete, RevocationBody::None, &[], &[]),
         ("/deauthorize", RevocationMethod::Post, RevocationBody::Query, &[("token", "{token}")], &[]),
     ];
     for (path, method, body, params, headers) in ways {

@@ -1,8 +1,8 @@
-//! Other ways of revoking than RFC 7009: the token as its own proof, in the path, in the query.
+//! Other ways of revoking than RFC 7009: the token as its own proof, and in the query.
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
@@ -22,19 +22,6 @@ pub(super) async fn current(
         return StatusCode::UNPROCESSABLE_ENTITY.into_response();
     }
     ended(&inner, bearer(&headers), StatusCode::UNAUTHORIZED)
-}
-
-/// `DELETE /tokens/{token}`: no proof, no body.
-pub(super) async fn named(
-    State(inner): State<Arc<Inner>>,
-    Path(token): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    if headers.contains_key(http::header::AUTHORIZATION) || !body.is_empty() {
-        return StatusCode::UNPROCESSABLE_ENTITY.into_response();
-    }
-    ended(&inner, Some(&token), StatusCode::NOT_FOUND)
 }
 
 /// `POST /deauthorize?token=`: the token in the query, alone.

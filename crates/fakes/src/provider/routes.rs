@@ -26,7 +26,6 @@ pub(super) fn router(inner: Arc<Inner>) -> Router {
         .route("/long-lived", get(long_lived))
         .route("/renew", get(renew))
         .route("/tokens/current", delete(own_revocation::current))
-        .route("/tokens/{token}", delete(own_revocation::named))
         .route("/deauthorize", post(own_revocation::asked))
         .route("/revoke", post(revoke))
         .route("/applications/{client_id}/grant", delete(end_grant))
