@@ -47,7 +47,7 @@ pub use self::{
     pattern::Pattern,
     provider::{
         Answer, AssertionAudience, CallbackSignature, Capture, CaptureFrom, Choice, ClientKey, ErrorClass,
-        Expected, OwnRevocation, Precondition, PreconditionKind, Probe, ProbeOf, Provider, Reads,
+        Expected, Granted, OwnRevocation, Precondition, PreconditionKind, Probe, ProbeOf, Provider, Reads,
         RefreshTokens, RevocationBody, RevocationEnds, RevocationMethod, RevocationProof, RevocationToken,
         SecondScope, Sending, SignatureStyle, Slot, StepMethod, StepText, TokenBody, TokenStep,
     },

@@ -211,7 +211,7 @@ impl Providers {
 
     /// Whose account the tokens are for, and which tenants they cover: by the probe, `userinfo`, the ID token or what
     /// came with the tokens; nothing when there is none of them. What is kept of these answers is added to `values` of
-    /// the tokens.
+    /// the tokens, and what was granted is set where the provider is asked for it.
     ///
     /// # Errors
     /// [`ProviderError::Denied`] when the new token is not let in, [`ProviderError::Malformed`] when no stable id can
@@ -234,6 +234,11 @@ impl Providers {
                 account::open_id(provider, &endpoints, tokens, clock.now(), outbound).await?
             }
         };
+        if let Some(granted) = &provider.reads.granted {
+            let told = account::call(provider, &granted.url, tokens, outbound).await?;
+            tokens.granted = coverage::told(provider, granted, &told)
+                .ok_or(ProviderError::Malformed { what: "granted" })?;
+        }
         let mut tenants = Vec::new();
         if let Some(choice) = &provider.reads.choice {
             if let Some(url) = &choice.url {

@@ -26,7 +26,7 @@ const ADDRESSES: &[&str] = &[
     "resource",
 ];
 /// Tables, or lists of tables, with an address under `url` or `base_url`.
-const CALLS: &[&str] = &["revocation", "renewal", "token_steps", "probe", "choice", "use"];
+const CALLS: &[&str] = &["revocation", "renewal", "token_steps", "probe", "choice", "granted", "use"];
 /// What such a table says beside: headers, parameters.
 const TEXTS: &[&str] = &["headers", "params", "query", "basic"];
 /// What is never kept here.

@@ -14,9 +14,9 @@ use serde::Deserialize;
 pub(super) use self::secret_form::{Basic, Field, Probe as FormProbe, SecretForm, Usage};
 pub(super) use self::variable::Variable;
 use super::{
-    Answer, AssertionAudience, CallbackSignature, Capture, Choice, Precondition, Probe, RefreshTokens,
-    RevocationBody, RevocationEnds, RevocationMethod, RevocationToken, SecondScope, Slot, StepText,
-    TokenBody,
+    Answer, AssertionAudience, CallbackSignature, Capture, Choice, Granted, Precondition, Probe,
+    RefreshTokens, RevocationBody, RevocationEnds, RevocationMethod, RevocationToken, SecondScope, Slot,
+    StepText, TokenBody,
     secret_source::SecretSource,
     units::{Size, Span},
 };
@@ -402,6 +402,8 @@ pub(super) struct Provider {
     pub(super) callback_signature: Option<CallbackSignature>,
     /// One of several tenants is chosen after the callback.
     pub(super) choice: Option<Choice>,
+    /// Where it is asked what was granted, where no answer says so.
+    pub(super) granted: Option<Granted>,
     /// Error codes that mean "an administrator must allow it first".
     #[serde(default)]
     pub(super) admin_codes: Vec<String>,

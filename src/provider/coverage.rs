@@ -4,7 +4,14 @@
 //! send a person around for ever: asked, given, and asked again. What it must never do: take a scope for granted that
 //! no answer and no table of the configuration speaks of.
 
-use crate::{config::Provider, connection::Connection, scope::Scopes};
+use serde_json::Value;
+
+use crate::{
+    config::{Granted, Provider},
+    connection::Connection,
+    provider::path,
+    scope::Scopes,
+};
 
 /// What was granted, in the names that are asked for, with what comes along as far as anybody may ask for it.
 pub(super) fn granted(provider: &Provider, said: &Scopes) -> Scopes {
@@ -22,6 +29,17 @@ pub(super) fn granted(provider: &Provider, said: &Scopes) -> Scopes {
     all.retain(|scope| !provider.sending.required_scopes.has(scope) || provider.allowed_scopes.has(scope));
     // Each is a scope already, so that none is left out here.
     all.iter().fold(Scopes::default(), |all, scope| all.union(&Scopes::lenient(scope)))
+}
+
+/// What was granted, as the provider answers when it is asked; none when there is no list in it.
+pub(super) fn told(provider: &Provider, asked: &Granted, answer: &Value) -> Option<Scopes> {
+    let list = path::find(answer, &asked.list)?.as_array()?;
+    let counts = |entry: &&Value| {
+        asked.only.as_ref().is_none_or(|only| path::find(entry, &only.path) == Some(&only.equals))
+    };
+    let names = list.iter().filter(counts).filter_map(|entry| path::text_at(entry, &asked.scope));
+    let all = names.fold(Scopes::default(), |all, name| all.union(&Scopes::lenient(&name)));
+    Some(granted(provider, &all))
 }
 
 /// What was granted with a further token, in the names that are asked for: those of the second parameter have a prefix.

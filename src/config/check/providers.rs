@@ -74,6 +74,7 @@ impl Checker<'_> {
             captures: raw.captures,
             callback_signature: raw.callback_signature,
             choice: raw.choice,
+            granted: raw.granted,
             admin_codes: raw.admin_codes,
             preconditions: raw.preconditions,
             picker: raw.picker,

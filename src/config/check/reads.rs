@@ -59,6 +59,15 @@ impl Checker<'_> {
         if let Some(choice) = &reads.choice {
             self.choice(&format!("{at}.choice"), choice, provider);
         }
+        if let Some(granted) = &reads.granted {
+            let key = format!("{at}.granted");
+            self.filled_address(&format!("{key}.url"), &granted.url, provider);
+            if !granted.list.is_empty() {
+                self.path(&format!("{key}.list"), &granted.list);
+            }
+            self.path(&format!("{key}.scope"), &granted.scope);
+            self.expected(&format!("{key}.only"), granted.only.as_ref());
+        }
         if let Some(signature) = &reads.callback_signature {
             self.path(&format!("{at}.callback_signature.param"), &signature.param);
             let problem = "needs a client_secret, which is its key";

@@ -25,6 +25,8 @@ pub struct Reads {
     pub callback_signature: Option<CallbackSignature>,
     /// One of several tenants is chosen after the callback.
     pub choice: Option<Choice>,
+    /// Where it is asked what was granted, where no answer says so.
+    pub granted: Option<Granted>,
     /// Error codes of the authorization response that mean "an administrator must allow it first".
     pub admin_codes: Vec<String>,
     /// What must be there before connecting can work.
@@ -158,6 +160,21 @@ pub struct Choice {
     /// Whether it goes on where there is none.
     #[serde(default)]
     pub optional: bool,
+}
+
+/// A question for what was granted, as some people untick permissions and no other answer tells.
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Granted {
+    /// Called by GET with the new access token.
+    pub url: String,
+    /// Where the list stands; empty for the whole answer.
+    #[serde(default)]
+    pub list: String,
+    /// Where a permission's name stands in an entry of the list.
+    pub scope: String,
+    /// What an entry says that was granted; every one was when absent.
+    pub only: Option<Expected>,
 }
 
 /// What must be there before connecting can work.

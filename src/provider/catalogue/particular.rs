@@ -101,6 +101,11 @@ fn at_the_provider(entry: Keys<'_>, told: &mut Vec<String>) {
 }
 
 fn permissions(entry: Keys<'_>, told: &mut Vec<String>) {
+    if entry.table("granted").is_some() {
+        told.push(
+            "Which permissions were given is asked after the connect, for users can untick some.".to_owned(),
+        );
+    }
     if let Some(scopes) = some(listed(entry.list("required_scopes").filter_map(Value::as_str))) {
         told.push(format!("{scopes} is asked for always, beside what is wanted."));
     }

@@ -1,6 +1,9 @@
 //! Values of the provider's answers: handed out with the token, and never one whose host is not the provider's.
 
-use consentry::config::{CaptureFrom, Precondition, PreconditionKind, Settings};
+use consentry::{
+    config::{CaptureFrom, Expected, Granted, Precondition, PreconditionKind, Settings},
+    scope::Scopes,
+};
 use consentry_fakes::Answer;
 use serde_json::json;
 
@@ -16,6 +19,7 @@ on_both_engines! {
     r73_a_host_that_is_not_the_providers_connects_nothing,
     an_account_is_named_by_several_places,
     a_person_is_told_what_must_be_there_first,
+    what_was_granted_is_asked_where_no_answer_says_it,
 }
 
 fn keeping(settings: &mut Settings) {
@@ -124,4 +128,31 @@ async fn a_person_is_told_what_must_be_there_first(db: Database) {
     assert_eq!(world.api("files").elicitation(&link.id).await["state"], "pending");
     alice.opens(&link.url).await.is("ready");
     alice.connects("octocat").await.is("connected");
+}
+
+async fn what_was_granted_is_asked_where_no_answer_says_it(db: Database) {
+    let world = World::start_with(db, |settings| {
+        let provider = files(settings);
+        provider.scopes = Scopes::new(["files.read", "profile"]).unwrap();
+        provider.reads.granted = Some(Granted {
+            url: format!("{}/permissions", provider.issuer.as_deref().unwrap()),
+            list: "data".into(),
+            scope: "permission".into(),
+            only: Some(Expected { path: "status".into(), equals: json!("granted") }),
+        });
+    })
+    .await;
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    world.files.next_answer("/permissions", Answer::json(200, &json!({"error": "none"})));
+    alice.connects("octocat").await.is("provider-unreachable");
+    assert!(rows(&world.database).await["connections"].is_empty());
+    alice.opens(&link.url).await.is("ready");
+    let entry = |permission: &str, status: &str| json!({"permission": permission, "status": status});
+    let list = json!({"data": [entry("files.read", "granted"), entry("profile", "declined")]});
+    world.files.next_answer("/permissions", Answer::json(200, &list));
+    alice.connects("octocat").await.is("partly-connected");
+    let credential = world.api("files").resolves("alice", FILES).await["credential"].clone();
+    assert_eq!(credential["scopes"], json!(["files.read"]));
+    assert_eq!(credential["missing_scopes"], json!(["profile"]));
 }
