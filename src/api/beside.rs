@@ -49,3 +49,8 @@ pub(super) fn slots(access: &Access) -> BTreeMap<&str, SlotView<'_>> {
 pub(super) fn values<S: Serializer>(values: &&Values, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(values.iter())
 }
+
+/// Whether there are no values.
+pub(super) fn is_nothing(values: &&Values) -> bool {
+    values.is_empty()
+}

@@ -28,7 +28,7 @@ use crate::{
 use super::{
     answer::{json, maybe_secret, maybe_time, scopes, secrets, text, typed},
     auth::Caller,
-    beside::{SlotView, slots, values},
+    beside::{SlotView, is_nothing, slots, values},
     code,
     input::{Body, NoQuery},
     links::{ActionAnswer, action_required, answer_with},
@@ -88,11 +88,13 @@ struct TokenView<'a> {
     #[serde(serialize_with = "scopes")]
     #[schema(value_type = Vec<String>)]
     missing_scopes: &'a Scopes,
-    /// What is known of the account's place at the provider, such as the address of its API or its tenant.
-    #[serde(serialize_with = "values")]
+    /// What is known of the account's place at the provider, such as the address of its API or its tenant; absent when
+    /// there is nothing.
+    #[serde(serialize_with = "values", skip_serializing_if = "is_nothing")]
     #[schema(value_type = HashMap<String, String>)]
     values: &'a Values,
-    /// Further tokens of the same grant, by name.
+    /// Further tokens of the same grant, by name; absent when there is none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = HashMap<String, SlotView<'a>>)]
     slots: BTreeMap<&'a str, SlotView<'a>>,
     /// How to use it.
