@@ -164,12 +164,12 @@ class Credential(TypedDict):
     missing_scopes: list[str]
     # What was granted.
     scopes: list[str]
-    # Further tokens of the same grant, by name.
-    slots: dict[str, Any]
+    # Further tokens of the same grant, by name; absent when there is none.
+    slots: NotRequired[dict[str, Any]]
     # How to present it, `Bearer` as a rule.
     token_type: str
-    # What is known of the account's place at the provider, such as the address of its API or its tenant.
-    values: dict[str, str]
+    # What is known of the account's place at the provider, such as the address of its API or its tenant; absent when there is nothing.
+    values: NotRequired[dict[str, str]]
 
 
 class CredentialConnection(TypedDict):

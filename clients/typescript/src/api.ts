@@ -147,12 +147,12 @@ export interface Credential {
   missing_scopes: string[];
   /** What was granted. */
   scopes: string[];
-  /** Further tokens of the same grant, by name. */
-  slots: Record<string, unknown>;
+  /** Further tokens of the same grant, by name; absent when there is none. */
+  slots?: Record<string, unknown>;
   /** How to present it, `Bearer` as a rule. */
   token_type: string;
-  /** What is known of the account's place at the provider, such as the address of its API or its tenant. */
-  values: Record<string, string>;
+  /** What is known of the account's place at the provider, such as the address of its API or its tenant; absent when there is nothing. */
+  values?: Record<string, string>;
 }
 
 /** The connection that a credential is of. */
