@@ -68,7 +68,6 @@ enum SecretKind {
 #[derive(Serialize, ToSchema)]
 #[schema(as = TokenCredential)]
 struct TokenView<'a> {
-    /// `oauth2`.
     #[schema(inline)]
     kind: TokenKind,
     /// The access token.
@@ -106,7 +105,6 @@ struct TokenView<'a> {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SecretCredential)]
 struct SecretView<'a> {
-    /// `secret`.
     #[schema(inline)]
     kind: SecretKind,
     /// The values by the names of the form's fields; a field that was left empty is not there.

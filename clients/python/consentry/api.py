@@ -115,6 +115,8 @@ class Connection(TypedDict):
     generation: int
     # Its id. One that is made after a disconnect has another.
     id: str
+    # `oauth2`, or `secret` for what a user has typed.
+    kind: str
     # When it was last handed out, to the minute; null when it was not, or the first time was within the last minute.
     last_used_at: NotRequired[str | None]
     # The provider's id.
@@ -129,6 +131,10 @@ class Connection(TypedDict):
     status: str
     # Whose it is.
     subject: User
+    # Whether it is of the provider's test mode, as far as it shows.
+    test_mode: bool
+    # Whether nobody could say if what a user has typed works.
+    unchecked: bool
     # When it last changed.
     updated_at: str
 
@@ -151,25 +157,7 @@ class Created(TypedDict):
     reply: Reply
 
 
-class Credential(TypedDict):
-    """A credential, handed out."""
-
-    # The access token.
-    access_token: str
-    # When it ends; null when it does not, or nobody said.
-    expires_at: NotRequired[str | None]
-    # `oauth2`.
-    kind: str
-    # What was asked for, once, and not granted.
-    missing_scopes: list[str]
-    # What was granted.
-    scopes: list[str]
-    # Further tokens of the same grant, by name; absent when there is none.
-    slots: NotRequired[dict[str, Any]]
-    # How to present it, `Bearer` as a rule.
-    token_type: str
-    # What is known of the account's place at the provider, such as the address of its API or its tenant; absent when there is nothing.
-    values: NotRequired[dict[str, str]]
+Credential: TypeAlias = "TokenCredential | SecretCredential"
 
 
 class CredentialConnection(TypedDict):
@@ -434,6 +422,17 @@ class ResolveRequest(TypedDict):
     wait_seconds: NotRequired[int | None]
 
 
+class SecretCredential(TypedDict):
+    """What a user has typed: an API key, or several values."""
+
+    # The values by the names of the form's fields; a field that was left empty is not there.
+    fields: dict[str, str]
+    # The kind of a credential that a user has typed.
+    kind: Literal["secret"]
+    # How to use them.
+    use: Use
+
+
 class Subject(TypedDict):
     """A user, named by a caller that has verified them."""
 
@@ -441,6 +440,40 @@ class Subject(TypedDict):
     issuer: NotRequired[str | None]
     # The subject there, byte for byte; 1 to 255 bytes.
     sub: str
+
+
+class TokenCredential(TypedDict):
+    """An access token."""
+
+    # The access token.
+    access_token: str
+    # When it ends; null when it does not, or nobody said.
+    expires_at: NotRequired[str | None]
+    # The kind of a credential that is an access token.
+    kind: Literal["oauth2"]
+    # What was asked for, once, and not granted.
+    missing_scopes: list[str]
+    # What was granted.
+    scopes: list[str]
+    # Further tokens of the same grant, by name; absent when there is none.
+    slots: NotRequired[dict[str, Any]]
+    # How to present it, `Bearer` as a rule.
+    token_type: str
+    # How to use it.
+    use: Use
+    # What is known of the account's place at the provider, such as the address of its API or its tenant; absent when there is nothing.
+    values: NotRequired[dict[str, str]]
+
+
+class Use(TypedDict):
+    """How to use a credential: what goes into each request to the provider's API, with every value in its place."""
+
+    # Where the API is; null where the settings do not say.
+    base_url: NotRequired[str | None]
+    # Headers for each request.
+    headers: dict[str, str]
+    # Query parameters for each request, to be encoded.
+    query: dict[str, str]
 
 
 class User(TypedDict):

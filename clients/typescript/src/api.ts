@@ -101,6 +101,8 @@ export interface Connection {
   generation: number;
   /** Its id. One that is made after a disconnect has another. */
   id: string;
+  /** `oauth2`, or `secret` for what a user has typed. */
+  kind: string;
   /** When it was last handed out, to the minute; null when it was not, or the first time was within the last minute. */
   last_used_at?: string | null;
   /** The provider's id. */
@@ -115,6 +117,10 @@ export interface Connection {
   status: string;
   /** Whose it is. */
   subject: User;
+  /** Whether it is of the provider's test mode, as far as it shows. */
+  test_mode: boolean;
+  /** Whether nobody could say if what a user has typed works. */
+  unchecked: boolean;
   /** When it last changed. */
   updated_at: string;
 }
@@ -136,24 +142,7 @@ export interface Created {
 }
 
 /** A credential, handed out. */
-export interface Credential {
-  /** The access token. */
-  access_token: string;
-  /** When it ends; null when it does not, or nobody said. */
-  expires_at?: string | null;
-  /** `oauth2`. */
-  kind: string;
-  /** What was asked for, once, and not granted. */
-  missing_scopes: string[];
-  /** What was granted. */
-  scopes: string[];
-  /** Further tokens of the same grant, by name; absent when there is none. */
-  slots?: Record<string, unknown>;
-  /** How to present it, `Bearer` as a rule. */
-  token_type: string;
-  /** What is known of the account's place at the provider, such as the address of its API or its tenant; absent when there is nothing. */
-  values?: Record<string, string>;
-}
+export type Credential = TokenCredential | SecretCredential;
 
 /** The connection that a credential is of. */
 export interface CredentialConnection {
@@ -398,12 +387,54 @@ export interface ResolveRequest {
   wait_seconds?: number | null;
 }
 
+/** What a user has typed: an API key, or several values. */
+export interface SecretCredential {
+  /** The values by the names of the form's fields; a field that was left empty is not there. */
+  fields: Record<string, string>;
+  /** The kind of a credential that a user has typed. */
+  kind: 'secret';
+  /** How to use them. */
+  use: Use;
+}
+
 /** A user, named by a caller that has verified them. */
 export interface Subject {
   /** The issuer; that of the MCP server's authorization server, and may be left out. */
   issuer?: string | null;
   /** The subject there, byte for byte; 1 to 255 bytes. */
   sub: string;
+}
+
+/** An access token. */
+export interface TokenCredential {
+  /** The access token. */
+  access_token: string;
+  /** When it ends; null when it does not, or nobody said. */
+  expires_at?: string | null;
+  /** The kind of a credential that is an access token. */
+  kind: 'oauth2';
+  /** What was asked for, once, and not granted. */
+  missing_scopes: string[];
+  /** What was granted. */
+  scopes: string[];
+  /** Further tokens of the same grant, by name; absent when there is none. */
+  slots?: Record<string, unknown>;
+  /** How to present it, `Bearer` as a rule. */
+  token_type: string;
+  /** How to use it. */
+  use: Use;
+  /** What is known of the account's place at the provider, such as the address of its API or its tenant; absent when there is nothing. */
+  values?: Record<string, string>;
+}
+
+/** How to use a credential: what goes into each request to the provider's API, with every value in its place. */
+export interface Use {
+  /** Where the API is; null where the settings do not say. */
+  base_url?: string | null;
+  /** Headers for each request. */
+  headers: Record<string, string>;
+  /** Query parameters for each request, to be encoded. */
+  query: Record<string, string>;
 }
 
 /** A user. */
