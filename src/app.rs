@@ -19,6 +19,7 @@ use crate::{
     secret_form::SecretForms,
     store::Store,
     telemetry::{Metrics, SecurityEvent},
+    values::Values,
     vault::Vault,
 };
 
@@ -109,6 +110,14 @@ impl App {
     /// What a provider is called, the same way.
     pub fn provider_name(&self, id: &ProviderId) -> String {
         self.connectable(id).map_or_else(|| id.to_string(), |one| one.name().to_owned())
+    }
+
+    /// Where a person removes our access at a provider; none where that depends on values that are not known.
+    pub fn manage_url(&self, id: &ProviderId, values: &Values) -> Option<url::Url> {
+        match self.connectable(id)? {
+            Connectable::OAuth2(_) => self.providers.with(id, &[values]).ok()?.manage_url.clone(),
+            other => other.manage_url().cloned(),
+        }
     }
 
     /// Counts, logs and records a refusal that a defender wants to see. `actor` is who was refused, if that is known.

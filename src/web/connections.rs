@@ -313,7 +313,6 @@ impl Here {
     }
 
     fn settings_of(&self, connection: &crate::connection::Connection) -> Option<Away> {
-        let provider = self.app.connectable(&connection.provider)?;
-        provider.manage_url().cloned().and_then(Away::new)
+        self.app.manage_url(&connection.provider, &connection.values).and_then(Away::new)
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     elicitation::{ProviderId, ServerId},
     store::{SignInRow, StoreError},
     subject::Subject,
+    values::Values,
     vault::Purpose,
     web::{
         here::Here,
@@ -150,7 +151,8 @@ impl Here {
     /// What the provider knows by now: the outbox's word, while it has one.
     async fn told(&self, one: &One, owner: &Subject) -> Result<pages::Gone, StoreError> {
         let now = self.app.store.told_of(ConnectionId(one.id), owner).await?;
-        let provider = one.provider.parse().ok().and_then(|id: ProviderId| self.app.connectable(&id));
+        let id = one.provider.parse::<ProviderId>().ok();
+        let provider = id.as_ref().and_then(|id| self.app.connectable(id));
         let name = Label::new(provider.as_ref().map_or(&one.provider, |known| known.name()));
         let typed = provider.as_ref().is_some_and(|known| known.secret_form().is_some());
         let server = one.server.parse().ok();
@@ -169,7 +171,7 @@ impl Here {
                 (None, Told::Unconfigured) => Revocation::Unconfigured,
                 (_, _) => Revocation::Pending,
             },
-            settings: provider.and_then(|known| known.manage_url().cloned()).and_then(Away::new),
+            settings: id.and_then(|id| self.app.manage_url(&id, &Values::default())).and_then(Away::new),
             provider: name,
         })
     }
