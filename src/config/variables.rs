@@ -107,7 +107,11 @@ impl Variable {
             return Err(Unfit::TooLong);
         }
         if !self.choices.is_empty() {
-            return self.choices.get_key_value(text).map(|(key, _)| key.clone()).ok_or(Unfit::NotOffered);
+            // A host may come as people copy it, and as providers send it: as the address of its own page.
+            let whole = matches!(self.part, Part::Host(_)).then(|| strip(text));
+            let found =
+                [Some(text), whole].into_iter().flatten().find_map(|text| self.choices.get_key_value(text));
+            return found.map(|(key, _)| key.clone()).ok_or(Unfit::NotOffered);
         }
         match &self.part {
             Part::Elsewhere => self.accept_text(text),
