@@ -141,7 +141,7 @@ impl Checker<'_> {
 
     /// An address in which values may stand in braces.
     fn filled_address(&mut self, key: &str, text: &str, provider: &Provider) {
-        // That each name is one of a value is asked where variables are.
+        self.known(key, text, provider, &["client_id"]);
         let (one, other) = (sampled(text, &provider.reads, "a"), sampled(text, &provider.reads, "b"));
         if let Some(url) = self.endpoint(key, &one)
             && Url::parse(&other).is_ok_and(|other| other.host() != url.host())

@@ -139,7 +139,8 @@ impl Checker<'_> {
                 let Piece::Name(name, brace) = piece else { continue };
                 if !declared.contains_key(name) {
                     // What is asked of these is asked where they are read.
-                    let elsewhere = ["probe.", "choice.", "use."].iter().any(|of| key.starts_with(of));
+                    let elsewhere =
+                        ["probe.", "choice.", "granted.", "use."].iter().any(|of| key.starts_with(of));
                     if address && !elsewhere && !later.iter().any(|known| known == name) {
                         wrong.push((key.to_owned(), "has something in braces that is no variable"));
                     }
