@@ -116,7 +116,7 @@ impl App {
     pub fn manage_url(&self, id: &ProviderId, values: &Values) -> Option<url::Url> {
         match self.connectable(id)? {
             Connectable::OAuth2(_) => self.providers.with(id, &[values]).ok()?.manage_url.clone(),
-            other => other.manage_url().cloned(),
+            Connectable::Secret(form) => form.manage_url.clone(),
         }
     }
 
