@@ -18,6 +18,7 @@ mod commands;
 mod contract;
 mod crash;
 mod documents;
+mod entries;
 mod flow;
 mod keys;
 mod mcp;

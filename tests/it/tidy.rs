@@ -17,7 +17,11 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
         "moves are used by pages, API and workers alike",
     ),
     ("reqwest", &["outbound"], "one client checks addresses, sizes and times"),
-    ("consentry_jwt", &["identity"], "tokens are judged in one place"),
+    (
+        "consentry_jwt",
+        &["identity", "config/check/sending", "config/provider/sending"],
+        "tokens are judged in one place, and a client's key is read where settings are",
+    ),
     ("jsonwebtoken", &[], "crates/jwt reads tokens, strictly"),
     ("rmcp", &[], "the server does not depend on an MCP implementation"),
     ("anyhow", &["main.rs", "cli"], "errors have types that handlers can act on"),
