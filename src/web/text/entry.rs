@@ -40,7 +40,7 @@ sentences! { ENTRY:
     ready_setting(label, value) = "{label}: {value}";
     ready_change() = "Change what you entered";
     ready_first() = "Before you continue";
-    ready_first_link(host) = "Go to {host}";
+    ready_first_link(host) = "More about this at {host}";
     ready_undo() = "You can disconnect whenever you like.";
     ready_until(time) = "This link works until {time}.";
     message_from(server) = "Message from {server}";
