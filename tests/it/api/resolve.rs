@@ -41,7 +41,12 @@ async fn r111_ready_has_these_fields_and_no_others(db: Database) {
                 "token_type": "Bearer",
                 "expires_at": ends,
                 "scopes": ["read"],
-                "missing_scopes": []
+                "missing_scopes": [],
+                "use": {
+                    "base_url": null,
+                    "headers": { "Authorization": "Bearer canary-files-alice-acme-1" },
+                    "query": {}
+                }
             },
             "connection": {
                 "id": connection.id.to_string(),
