@@ -1,11 +1,17 @@
 //! A key is taken where it belongs and nowhere else.
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry_fakes::{Answer, KeyService, Listen};
 use serde_json::Value;
 
-use crate::client::{basic, http};
+use crate::client::http;
 
 const KEY: &str = "key-of-octocat-0123456789";
+
+/// As RFC 7617 has it; only an OAuth client encodes the two as a form before.
+fn basic(user: &str, key: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{key}")))
+}
 
 async fn service() -> KeyService {
     let service = KeyService::start(Listen::default()).await.unwrap();
