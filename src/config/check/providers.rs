@@ -179,14 +179,7 @@ impl Checker<'_> {
             let fits = span.is_none_or(|span| (SHORTEST_LIFE..=LONGEST_LIFE).contains(&span));
             self.demand(fits, format!("{at}.{key}"), "must be 1h to 3650d");
         }
-        let rate = provider.requests_per_second;
-        self.demand((1..=10_000).contains(&rate), format!("{at}.requests_per_second"), "must be 1 to 10000");
-        let concurrent = provider.concurrent_requests;
-        self.demand(
-            (1..=1_000).contains(&concurrent),
-            format!("{at}.concurrent_requests"),
-            "must be 1 to 1000",
-        );
+        self.check_request_budget(at, provider.requests_per_second, provider.concurrent_requests);
         for (code, class) in &provider.error_classes {
             let plain = (1..=64).contains(&code.len())
                 && code.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
@@ -202,6 +195,16 @@ impl Checker<'_> {
                 "makes a code terminal that means \"later\": an outage would end every user's connection",
             );
         }
+    }
+
+    /// What a third party gets of us, whatever its kind.
+    pub(super) fn check_request_budget(&mut self, at: &str, rate: u32, concurrent: u32) {
+        self.demand((1..=10_000).contains(&rate), format!("{at}.requests_per_second"), "must be 1 to 10000");
+        self.demand(
+            (1..=1_000).contains(&concurrent),
+            format!("{at}.concurrent_requests"),
+            "must be 1 to 1000",
+        );
     }
 
     fn check_scopes(&mut self, at: &str, provider: &Provider) {

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::Checker;
-use crate::config::{
-    Capture, CaptureFrom, Choice, Expected, Precondition, Probe, ProbeMethod, Provider, Reads,
+use super::{Checker, sending::braces};
+use crate::{
+    config::{Capture, CaptureFrom, Choice, Expected, Precondition, Probe, ProbeMethod, Provider, Reads},
+    values::is_name,
 };
 
 /// Names with a meaning of their own wherever braces stand.
@@ -153,7 +154,7 @@ impl Checker<'_> {
     /// Each name in braces is one of a value.
     fn known(&mut self, key: &str, text: &str, provider: &Provider, also: &[&str]) {
         let reads = &provider.reads;
-        for name in names(text) {
+        for name in braces(text) {
             let known = also.contains(&name)
                 || reads.captures.contains_key(name)
                 || reads.choice.as_ref().is_some_and(|choice| choice.name == name);
@@ -162,9 +163,7 @@ impl Checker<'_> {
     }
 
     fn value_name(&mut self, key: &str, name: &str) {
-        let plain = (1..=32).contains(&name.len())
-            && name.starts_with(|first: char| first.is_ascii_lowercase())
-            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        let plain = name.len() <= 32 && is_name(name);
         self.demand(plain, key, "must be a name of 1 to 32 of a-z, 0-9 and underscore, a letter first");
         self.demand(!TAKEN.contains(&name), key, "is a name with a meaning of its own");
     }
@@ -179,7 +178,7 @@ impl Checker<'_> {
     /// A path, or text with paths in braces.
     fn path_text(&mut self, key: &str, text: &str) {
         let opened = text.matches('{').count();
-        let whole = names(text).filter(|name| !name.is_empty()).count() == opened
+        let whole = braces(text).filter(|name| !name.is_empty()).count() == opened
             && text.matches('}').count() == opened;
         let fits = (1..=LONGEST_PATH).contains(&text.len()) && !text.contains(char::is_control) && whole;
         self.demand(fits, key, "must be a path, or text with paths in braces, of 1 to 200 characters");
@@ -221,11 +220,6 @@ fn is_suffix(text: &str) -> bool {
         })
 }
 
-/// What stands in braces, in order.
-fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
-}
-
 /// A value that fits for a name of a kept value: of those with a list of hosts one within it, as a whole address where it
 /// is to `begin` one. None for a name that none has.
 pub(super) fn sample(reads: &Reads, name: &str, begin: bool) -> Option<String> {
@@ -240,7 +234,7 @@ pub(super) fn sample(reads: &Reads, name: &str, begin: bool) -> Option<String> {
 /// The address with a value of each name; one without a list of hosts is `letter`.
 fn sampled(text: &str, reads: &Reads, letter: &str) -> String {
     let mut whole = text.to_owned();
-    for name in names(text) {
+    for name in braces(text) {
         let place = format!("{{{name}}}");
         let value = sample(reads, name, text.starts_with(&place)).filter(|value| value != "a");
         whole = whole.replace(&place, value.as_deref().unwrap_or(letter));

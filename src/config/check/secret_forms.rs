@@ -6,7 +6,8 @@ use super::Checker;
 use crate::{
     config::{Advice, FormField, FormProbe, Pattern, SecretForm, raw},
     elicitation::ProviderId,
-    template::{Template, is_name},
+    template::Template,
+    values::is_name,
 };
 
 /// What a form of ours posts itself.
@@ -50,12 +51,7 @@ impl Checker<'_> {
             self.words(&format!("{at}.{key}"), text.as_deref());
         }
         let (rate, concurrent) = (raw.requests_per_second, raw.concurrent_requests);
-        self.demand((1..=10_000).contains(&rate), format!("{at}.requests_per_second"), "must be 1 to 10000");
-        self.demand(
-            (1..=1_000).contains(&concurrent),
-            format!("{at}.concurrent_requests"),
-            "must be 1 to 1000",
-        );
+        self.check_request_budget(at, rate, concurrent);
         let mut link = |key: &str, text: Option<String>| {
             text.and_then(|text| self.link(&format!("{at}.{key}"), &text, false))
         };

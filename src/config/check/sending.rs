@@ -226,7 +226,7 @@ fn is_one_of(names: &[&str], name: &str) -> bool {
     names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
-/// What stands in braces.
+/// What stands in braces, in order.
 pub(super) fn braces(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
