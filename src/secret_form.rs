@@ -36,6 +36,8 @@ struct All {
 
 struct Known {
     form: Arc<SecretForm>,
+    /// See [`fingerprint`]: asked for with each hand-out, and made once.
+    fingerprint: Hash,
     slots: Semaphore,
     rate: Pace<()>,
 }
@@ -46,6 +48,7 @@ impl SecretForms {
         let known = |form: SecretForm| Known {
             slots: Semaphore::new(usize::try_from(form.concurrent_requests).unwrap_or(1).max(1)),
             rate: Pace::per_second(form.requests_per_second, clock.clone()),
+            fingerprint: fingerprint(&form),
             form: Arc::new(form),
         };
         let known = forms.into_iter().map(known).collect();
@@ -56,6 +59,11 @@ impl SecretForms {
     /// The form of this id.
     pub fn get(&self, id: &ProviderId) -> Option<Arc<SecretForm>> {
         self.0.known.iter().find(|known| known.form.id == *id).map(|known| known.form.clone())
+    }
+
+    /// The fingerprint of the place that values of this form are for.
+    pub fn fingerprint(&self, id: &ProviderId) -> Option<Hash> {
+        self.0.known.iter().find(|known| known.form.id == *id).map(|known| known.fingerprint)
     }
 
     /// All of them, as configured.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use zeroize::Zeroizing;
 
-use crate::secret::Secret;
+use crate::{secret::Secret, values::is_name};
 
 /// A text with places for values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,13 +99,6 @@ impl Template {
         }
         text
     }
-}
-
-/// `a` to `z`, then digits and underscores too; at most 64 bytes.
-pub fn is_name(name: &str) -> bool {
-    name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 fn write(filled: &mut String, value: &str, writing: Writing) {

@@ -143,20 +143,9 @@ fn to_revoke(app: &App, connection: &Connection) -> Result<Vec<NewRevocation>, R
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
         tracing::error!(connection = %connection.id, %error, "a removed credential does not open");
     });
-    let sealed = |(token, hint): &(Secret, Hint)| {
-        let unwanted = Unwanted {
-            connection: Some(connection.id),
-            server: &connection.server,
-            owner: &connection.owner,
-            provider: &connection.provider,
-            account_id: connection.account.id.as_deref(),
-            token,
-            hint: *hint,
-            values: &connection.values,
-            fingerprint: Some(fingerprint(&provider)),
-        };
-        unwanted.seal(app)
-    };
+    let place = fingerprint(&provider);
+    let sealed =
+        |(token, hint): &(Secret, Hint)| Unwanted::of(connection, token, *hint, Some(place)).seal(app);
     let opened = opened.map_err(|_| Revocation::Unreadable)?;
     Ok(opened.iter().map(sealed).collect())
 }

@@ -12,7 +12,6 @@ use crate::{
     elicitation::ProviderId,
     provider::{NotConcrete, fingerprint},
     secret::Hash,
-    secret_form,
     store::StoreError,
     values::Values,
 };
@@ -33,10 +32,10 @@ pub enum Home {
 impl Home {
     /// Of a credential for `id` with these values and this fingerprint.
     pub fn of(app: &App, id: &ProviderId, values: &Values, stored: Option<&Hash>) -> Self {
-        match app.providers.with(id, &[values]) {
-            Ok(provider) => match stored {
+        match app.providers.placed(id, &[values]) {
+            Ok((provider, here)) => match stored {
                 None => Self::Unsaid(provider),
-                Some(stored) if *stored == fingerprint(&provider) => Self::Same(provider),
+                Some(stored) if *stored == here => Self::Same(provider),
                 Some(_) => Self::Changed,
             },
             Err(NotConcrete::Unconfigured) => Self::Gone,
@@ -48,9 +47,8 @@ impl Home {
     /// Of a connection.
     pub fn of_connection(app: &App, connection: &Connection) -> Self {
         // What a person has typed is sent nowhere from here, and is handed out for the place that it was typed for.
-        if let Some(form) = app.secret_forms.get(&connection.provider) {
-            let stays =
-                connection.marks.secret && connection.fingerprint == Some(secret_form::fingerprint(&form));
+        if let Some(here) = app.secret_forms.fingerprint(&connection.provider) {
+            let stays = connection.marks.secret && connection.fingerprint == Some(here);
             return if stays { Self::Gone } else { Self::Changed };
         }
         if connection.marks.secret && app.providers.get(&connection.provider).is_some() {
@@ -77,8 +75,13 @@ impl Home {
 }
 
 /// The connection as it is under the settings of now; nothing is stored.
-pub fn seen_now(app: &App, mut connection: Connection) -> Connection {
-    if matches!(Home::of_connection(app, &connection), Home::Changed) {
+pub fn seen_now(app: &App, connection: Connection) -> Connection {
+    let home = Home::of_connection(app, &connection);
+    seen_at(&home, connection)
+}
+
+fn seen_at(home: &Home, mut connection: Connection) -> Connection {
+    if matches!(home, Home::Changed) {
         if connection.status == Status::Active {
             connection.status = Status::NeedsReconnect;
         }
@@ -92,15 +95,16 @@ pub fn seen_now(app: &App, mut connection: Connection) -> Connection {
 /// # Errors
 /// The store's.
 pub async fn settle_now(app: &App, connection: Connection) -> Result<Connection, StoreError> {
-    match Home::of_connection(app, &connection) {
-        Home::Unsaid(provider) => adopt(app, connection.id, connection.grant, &provider).await?,
+    let home = Home::of_connection(app, &connection);
+    match &home {
+        Home::Unsaid(provider) => adopt(app, connection.id, connection.grant, provider).await?,
         Home::Changed if connection.status == Status::Active => {
             let (id, generation) = (connection.id, connection.generation);
             app.store.end_by_clock(id, generation, PROVIDER_CHANGED, app.clock.now()).await?;
         }
         _ => {}
     }
-    Ok(seen_now(app, connection))
+    Ok(seen_at(&home, connection))
 }
 
 /// Notes the present place for a connection from before places were stored.

@@ -9,7 +9,7 @@ use crate::{
     app::App,
     audit::{About, Actor},
     config::RevocationEnds,
-    connection::{ConnectionId, PROVIDER_CHANGED},
+    connection::{Connection, ConnectionId, PROVIDER_CHANGED},
     elicitation::{ProviderId, ServerId},
     ladder,
     provider::ProviderError,
@@ -47,6 +47,23 @@ pub struct Unwanted<'a> {
     pub values: &'a Values,
     /// The digest of the place that it is for.
     pub fingerprint: Option<Hash>,
+}
+
+impl<'a> Unwanted<'a> {
+    /// A token of a connection, got at the place with this fingerprint.
+    pub fn of(connection: &'a Connection, token: &'a Secret, hint: Hint, fingerprint: Option<Hash>) -> Self {
+        Self {
+            connection: Some(connection.id),
+            server: &connection.server,
+            owner: &connection.owner,
+            provider: &connection.provider,
+            account_id: connection.account.id.as_deref(),
+            token,
+            hint,
+            values: &connection.values,
+            fingerprint,
+        }
+    }
 }
 
 impl Unwanted<'_> {

@@ -12,6 +12,7 @@ use super::{Providers, known::Known};
 use crate::{
     config::{Provider, variables::Known as KnownValues},
     elicitation::ProviderId,
+    secret::Hash,
     values::Values,
 };
 
@@ -57,6 +58,14 @@ impl Providers {
     /// # Errors
     /// [`NotConcrete`].
     pub fn with(&self, id: &ProviderId, sources: &[&Values]) -> Result<Arc<Provider>, NotConcrete> {
+        self.placed(id, sources).map(|(provider, _)| provider)
+    }
+
+    /// The same with the fingerprint of the place that it is at.
+    ///
+    /// # Errors
+    /// [`NotConcrete`].
+    pub fn placed(&self, id: &ProviderId, sources: &[&Values]) -> Result<(Arc<Provider>, Hash), NotConcrete> {
         self.concrete(id, sources, false)
     }
 
@@ -66,7 +75,7 @@ impl Providers {
     /// # Errors
     /// [`NotConcrete`].
     pub fn departing(&self, id: &ProviderId, sources: &[&Values]) -> Result<Arc<Provider>, NotConcrete> {
-        self.concrete(id, sources, true)
+        self.concrete(id, sources, true).map(|(provider, _)| provider)
     }
 
     /// What is known of the variables.
@@ -81,10 +90,12 @@ impl Providers {
         id: &ProviderId,
         sources: &[&Values],
         departing: bool,
-    ) -> Result<Arc<Provider>, NotConcrete> {
+    ) -> Result<(Arc<Provider>, Hash), NotConcrete> {
         let base = self.0.known.iter().find(|known| known.provider.id == *id);
         let base = base.ok_or(NotConcrete::Unconfigured)?;
-        let Some(blueprint) = &base.provider.blueprint else { return Ok(base.provider.clone()) };
+        let Some(blueprint) = &base.provider.blueprint else {
+            return Ok(base.placed());
+        };
         let KnownValues { mut values, missing } = blueprint.known(sources);
         let mut lacking = Vec::new();
         for name in missing {
@@ -99,10 +110,10 @@ impl Providers {
             return Err(NotConcrete::Missing(lacking));
         }
         if let Some(known) = base.concretes.get(&values) {
-            return Ok(known.provider.clone());
+            return Ok(known.placed());
         }
         let built = blueprint.build(&base.provider, &values).map_err(|_| NotConcrete::Unfit)?;
         let known = Known::sharing(built, base.budget.clone());
-        Ok(base.concretes.keep(values, Arc::new(known)).provider.clone())
+        Ok(base.concretes.keep(values, Arc::new(known)).placed())
     }
 }

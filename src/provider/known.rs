@@ -11,7 +11,11 @@ use crate::{
     clock::{Clock, Millis},
     config::Provider,
     outbound::Outbound,
-    provider::{budget::Budget, concrete::Concretes, endpoints::Endpoints, error::ProviderError},
+    provider::{
+        budget::Budget, concrete::Concretes, endpoints::Endpoints, error::ProviderError,
+        fingerprint::fingerprint,
+    },
+    secret::Hash,
 };
 
 const FRESH: Duration = Duration::from_secs(3600);
@@ -21,6 +25,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// See the head.
 pub(super) struct Known {
     pub(super) provider: Arc<Provider>,
+    /// See [`fingerprint`]: asked for with each hand-out, and made once.
+    pub(super) fingerprint: Hash,
     pub(super) budget: Arc<Budget>,
     /// Where its addresses have variables: what it is with them filled in.
     pub(super) concretes: Concretes,
@@ -40,10 +46,16 @@ impl Known {
 
     /// With the budget of another.
     pub(super) fn sharing(provider: Provider, budget: Arc<Budget>) -> Self {
-        Self { provider: Arc::new(provider), budget, concretes: Concretes::default(), seen: Mutex::default() }
+        let (fingerprint, provider) = (fingerprint(&provider), Arc::new(provider));
+        Self { provider, fingerprint, budget, concretes: Concretes::default(), seen: Mutex::default() }
     }
 
     /// The discovered endpoints.
+    /// It, and the fingerprint of the place that it is at.
+    pub(super) fn placed(&self) -> (Arc<Provider>, Hash) {
+        (self.provider.clone(), self.fingerprint)
+    }
+
     pub(super) async fn endpoints(
         &self,
         outbound: &Outbound,

@@ -3,7 +3,7 @@
 use super::{Store, StoreError, statements::statements, tx::write};
 use crate::{
     clock::Millis,
-    connection::{Connection, ConnectionId},
+    connection::ConnectionId,
     elicitation::{Attempt, OwnedOpen},
     secret::Hash,
     values::Values,
@@ -19,9 +19,6 @@ statements! {
 
     /// A row from before there were fingerprints takes the present one, once.
     ADOPT = "UPDATE connections SET fingerprint = $2 WHERE id = $1 AND fingerprint IS NULL AND grant_number = $3";
-
-    /// What a refresh's answer was read for; not over another consent.
-    REPLACE = "UPDATE connections SET values_json = $2 WHERE id = $1 AND grant_number = $3";
 }
 
 impl Store {
@@ -82,23 +79,6 @@ impl Store {
                 .bind(id.0)
                 .bind(fingerprint.as_bytes())
                 .bind(grant)
-                .execute(pool)
-                .await?
-                .rows_affected()
-        });
-        Ok(rows == 1)
-    }
-
-    /// Stores all values of a connection, where a later answer changed one. False after another consent.
-    ///
-    /// # Errors
-    /// When the store is unavailable.
-    pub async fn replace_values(&self, connection: &Connection, values: &Values) -> Result<bool, StoreError> {
-        let rows = write!(self, REPLACE, |sql, pool| {
-            sqlx::query(sql)
-                .bind(connection.id.0)
-                .bind(values.to_json())
-                .bind(connection.grant)
                 .execute(pool)
                 .await?
                 .rows_affected()

@@ -85,11 +85,7 @@ impl Here {
                 value: input.value,
                 required: true,
                 max_length: u32::try_from(VARIABLE_MAX).unwrap_or(u32::MAX),
-                choices: variable
-                    .choices
-                    .iter()
-                    .map(|(value, label)| Choice { value: value.clone(), label: Label::new(label) })
-                    .collect(),
+                choices: Choice::all(&variable.choices),
                 autocomplete: "off",
             }
         });

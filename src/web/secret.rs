@@ -186,11 +186,7 @@ impl Shown<'_> {
             secret: field.secret,
             required: !field.optional,
             max_length: VALUE_BYTES_MAX,
-            choices: field
-                .choices
-                .iter()
-                .map(|(value, label)| Choice { value: value.clone(), label: Label::new(label) })
-                .collect(),
+            choices: Choice::all(&field.choices),
             chosen: if field.choices.contains_key(chosen) { chosen.to_owned() } else { String::new() },
             problem: self.problems.iter().find(|(place, _)| *place == at).map(|(_, problem)| *problem),
             advice: self.advice.iter().find(|(place, _)| *place == at).map(|(_, advice)| advice.clone()),

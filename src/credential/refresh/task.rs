@@ -301,21 +301,11 @@ impl Hands<'_> {
             return Event::GivenBack;
         };
         let by_access_token = provider.as_ref().is_some_and(|provider| provider.revokes_by_access_token());
+        // Where they came from, which may be another place than a consent of meanwhile is for.
+        let place = provider.as_deref().map(fingerprint);
         let slots = tokens.slots.values().map(|slot| slot.to_revoke(by_access_token));
         for (token, hint) in slots.chain([tokens.to_revoke(by_access_token)]) {
-            let unwanted = Unwanted {
-                connection: Some(connection.id),
-                server: &connection.server,
-                owner: &connection.owner,
-                provider: &connection.provider,
-                account_id: connection.account.id.as_deref(),
-                token,
-                hint,
-                values: &connection.values,
-                // Where they came from, which may be another place than a consent of meanwhile is for.
-                fingerprint: provider.as_deref().map(fingerprint),
-            };
-            if let Err(error) = unwanted.queue(self.app).await {
+            if let Err(error) = Unwanted::of(connection, token, hint, place).queue(self.app).await {
                 return self.away(&error);
             }
         }

@@ -1,6 +1,8 @@
 //! The pages that ask for something in writing. A secret never goes back into a page: a [`SecretField`] that is secret
 //! has nowhere to put one.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 
 use super::{
@@ -22,6 +24,15 @@ pub struct Choice {
     pub value: String,
     /// What is read.
     pub label: Label,
+}
+
+impl Choice {
+    /// Each of these, as settings have them: what is posted, and what is read.
+    pub fn all(choices: &BTreeMap<String, String>) -> Vec<Self> {
+        let one =
+            |(value, label): (&String, &String)| Self { value: value.clone(), label: Label::new(label) };
+        choices.iter().map(one).collect()
+    }
 }
 
 /// A field for something harmless.

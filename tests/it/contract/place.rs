@@ -16,7 +16,6 @@ contract! {
     only_a_connection_of_the_same_values_answers_a_sibling,
     other_values_are_another_question,
     r63_a_row_from_before_takes_a_fingerprint_once,
-    a_connections_values_are_those_of_its_consent,
     r63_a_revocation_knows_its_place,
 }
 
@@ -118,15 +117,6 @@ async fn r63_a_row_from_before_takes_a_fingerprint_once(db: Database) {
     assert!(!adopt("another", 1).await);
     let now = db.store.any_connection(connection.id).await.unwrap().unwrap();
     assert_eq!(now.fingerprint, Some(digest("the present")));
-}
-
-async fn a_connections_values_are_those_of_its_consent(db: Database) {
-    let connection = db.store.given_connection("octocat").await;
-    let more = connection.values.with(&values(&[("api_base", "https://api.acme.example")]));
-    assert!(db.store.replace_values(&connection, &more).await.unwrap());
-    assert_eq!(db.store.any_connection(connection.id).await.unwrap().unwrap().values, more);
-    let former = consentry::connection::Connection { grant: 0, ..connection };
-    assert!(!db.store.replace_values(&former, &values(&[])).await.unwrap());
 }
 
 async fn r63_a_revocation_knows_its_place(db: Database) {
