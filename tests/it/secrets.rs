@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     engine::Database,
     rows::rows,
-    world::{Browser, FILES, Form, World},
+    world::{Api, Browser, FILES, Form, Link, World},
 };
 
 on_both_engines! {
@@ -39,6 +39,29 @@ pub(crate) async fn service() -> KeyService {
     let service = KeyService::start(Listen::on([127, 0, 0, 6])).await.unwrap();
     service.add_key(KEY, "acct_1", "octocat@example.com");
     service
+}
+
+/// A browser of a person's who has opened a link and signed in.
+async fn at_the_form(world: &World, person: &str, url: &str) -> Browser {
+    let mut browser = world.browser();
+    browser.opens(url).await;
+    browser.signs_in(person).await;
+    browser
+}
+
+/// A browser of alice's that sees her link's form.
+async fn sees(world: &World, link: &Link) -> Browser {
+    let alice = at_the_form(world, "alice", &link.url).await;
+    alice.page().is("secret-form");
+    alice
+}
+
+/// A browser of alice's in which she has connected by her key.
+async fn connected(world: &World, api: &Api) -> Browser {
+    let link = api.asks("alice", KEYS).await;
+    let mut alice = sees(world, &link).await;
+    alice.types(KEY).await.is("connected");
+    alice
 }
 
 /// A field for a secret.
@@ -206,9 +229,7 @@ async fn r50_a_key_that_nobody_can_check_is_typed_again(db: Database) {
     let (world, service) = start(db).await;
     let api = world.api("files");
     let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await.is("secret-form");
+    let mut alice = sees(&world, &link).await;
     service.always_answer("/bearer", Answer::status(500));
     let before = rows(&world.database).await;
     let test = "sk_test_octocat_0123456789";
@@ -241,11 +262,7 @@ async fn r50_a_key_that_nobody_can_check_is_typed_again(db: Database) {
 async fn a_key_that_is_refused_later_is_asked_for_again(db: Database) {
     let (world, service) = start(db).await;
     let api = world.api("files");
-    let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await;
-    alice.types(KEY).await.is("connected");
+    let mut alice = connected(&world, &api).await;
     let held = api.resolves("alice", KEYS).await["connection"].clone();
     let report =
         json!({ "connection": held["id"], "generation": held["generation"], "problem": "unauthorized" });
@@ -270,11 +287,7 @@ async fn a_key_that_is_refused_later_is_asked_for_again(db: Database) {
 async fn another_key_takes_the_place_of_the_first(db: Database) {
     let (world, service) = start(db).await;
     let api = world.api("files");
-    let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await;
-    alice.types(KEY).await.is("connected");
+    let mut alice = connected(&world, &api).await;
     let made = api.post("/v1/elicitations", &api.question("alice", KEYS)).await.expect(201);
     alice.opens(made["elicitation"]["url"].as_str().unwrap()).await.is("already-connected");
     alice.agrees().await.is("secret-form");
@@ -315,9 +328,7 @@ async fn a_no_is_a_no(db: Database) {
     let (world, service) = start(db).await;
     let api = world.api("files");
     let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await.is("secret-form");
+    let mut alice = sees(&world, &link).await;
     let form = alice.key_form().set("api_key", KEY);
     alice.declines().await.is("declined");
     // What is sent after it changes nothing, and nobody is asked.
@@ -329,11 +340,7 @@ async fn a_no_is_a_no(db: Database) {
 async fn a_key_is_removed_here_and_stays_there(db: Database) {
     let (world, service) = start(db).await;
     let api = world.api("files");
-    let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await;
-    alice.types(KEY).await.is("connected");
+    let mut alice = connected(&world, &api).await;
     alice.opens(&format!("{}/connections?server=files", world.public_url)).await.is("connections");
     let text = alice.page().text();
     assert!(text.contains("octocat@example.com") && text.contains("until you remove it there"), "{text}");
@@ -354,9 +361,7 @@ async fn what_a_form_is_without_a_probe(db: Database) {
     let world = World::start_with(db, |settings| offer(settings, form.clone())).await;
     let api = world.api("files");
     let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await.is("secret-form");
+    let mut alice = sees(&world, &link).await;
     assert!(alice.page().text().contains("cannot check"), "{}", alice.page().text());
     // A publishable key is stored only by who insists.
     let page = alice.types("pk_live_octocat_0123456789").await.is("secret-unchecked").text();
@@ -369,11 +374,7 @@ async fn what_a_form_is_without_a_probe(db: Database) {
 async fn r63_a_key_is_not_handed_out_for_another_place(db: Database) {
     let (world, service) = start(db).await;
     let api = world.api("files");
-    let link = api.asks("alice", KEYS).await;
-    let mut alice = world.browser();
-    alice.opens(&link.url).await;
-    alice.signs_in("alice").await;
-    alice.types(KEY).await.is("connected");
+    connected(&world, &api).await;
     let base = service.base_url().to_owned();
     let moved = world
         .replica_with(|settings| {

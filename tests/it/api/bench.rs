@@ -15,7 +15,7 @@ use consentry::{
     elicitation::{AttemptId, AttemptState, Elicitation, ElicitationId, NewAttempt, Outcome, ServerId},
     identity::Identity,
     outbound::{AddressPolicy, Outbound, OutboundSettings},
-    provider::Providers,
+    provider::{Providers, fingerprint},
     random::Random,
     scope::Scopes,
     store::{Settled, Settlement},
@@ -186,7 +186,7 @@ impl Bench {
             refresh_expires_at: None,
             consent_expires_at: None,
             values: consentry::values::Values::default(),
-            fingerprint: None,
+            fingerprint: self.app.providers.get(&asked.provider).map(|provider| fingerprint(&provider)),
             marks: consentry::connection::Marks::default(),
         }
     }

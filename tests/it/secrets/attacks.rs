@@ -2,11 +2,11 @@
 
 use reqwest::Method;
 
-use super::{KEY, KEYS, start};
+use super::{KEY, KEYS, at_the_form, start};
 use crate::{
     engine::Database,
     rows::rows,
-    world::{Browser, World, encode},
+    world::{Browser, encode},
 };
 
 on_both_engines! {
@@ -14,13 +14,6 @@ on_both_engines! {
     r39_a_form_from_elsewhere_is_refused,
     r52_a_form_is_read_strictly,
     r70_tries_are_counted_for_one_person_alone,
-}
-
-async fn at_the_form(world: &World, person: &str, url: &str) -> Browser {
-    let mut browser = world.browser();
-    browser.opens(url).await;
-    browser.signs_in(person).await;
-    browser
 }
 
 fn fields(pairs: &[(&str, &str)]) -> String {
