@@ -79,7 +79,8 @@ impl Model {
                 if values == 0 {
                     field.broken("enum", Rule::Empty);
                 }
-                if field.has("enumNames") && field.texts("enumNames").len() != values {
+                // Values are told apart, names need not be, as with the titles of `oneOf`.
+                if field.has("enumNames") && field.repeated_texts("enumNames").len() != values {
                     field.broken("enumNames", Rule::Wrong);
                 }
                 field.optional("default", Kind::Text);

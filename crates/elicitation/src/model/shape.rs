@@ -76,14 +76,33 @@ impl<'a> At<'a> {
 
     /// The texts of a list that must be there, all of them different.
     pub(super) fn texts(&mut self, field: &str) -> Vec<&'a str> {
+        let mut texts = Vec::new();
+        for (place, text) in self.placed_texts(field) {
+            if texts.contains(&text) {
+                let at = format!("{}/{place}", self.below(field));
+                self.found.push(Violation { rule: Rule::Twice, at });
+            } else {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+
+    /// The texts of a list that must be there, some of which may be the same.
+    pub(super) fn repeated_texts(&mut self, field: &str) -> Vec<&'a str> {
+        self.placed_texts(field).into_iter().map(|(_, text)| text).collect()
+    }
+
+    fn placed_texts(&mut self, field: &str) -> Vec<(usize, &'a str)> {
         let list = self.required(field, Kind::List).and_then(Value::as_array);
         let mut texts = Vec::new();
         for (place, item) in list.into_iter().flatten().enumerate() {
-            let at = format!("{}/{place}", self.below(field));
             match item.as_str() {
-                None => self.found.push(Violation { rule: Rule::Wrong, at }),
-                Some(text) if texts.contains(&text) => self.found.push(Violation { rule: Rule::Twice, at }),
-                Some(text) => texts.push(text),
+                None => {
+                    let at = format!("{}/{place}", self.below(field));
+                    self.found.push(Violation { rule: Rule::Wrong, at });
+                }
+                Some(text) => texts.push((place, text)),
             }
         }
         texts

@@ -89,6 +89,15 @@ fn a_client_of_the_first_revision_is_sent_what_it_knows_or_words() {
             r#"{"x":{"type":"string","enum":["a"],"enumNames":["A"]}},"required":["x"]}}"#
         )
     );
+    // Two options may have one name, in either spelling.
+    let same = asking(Form::builder().required("x", Choice::titled([("a", "A"), ("b", "A")])));
+    for version in [FIRST, LEGACY] {
+        let client = Client::new(version, Capability::FORM, "tools/call");
+        assert_eq!(
+            Model::new(&client).receive(&choose(&client, &same, Turn::Ask { request_state: None })),
+            []
+        );
+    }
     let many = asking(Form::builder().required("x", Choices::plain(["a"])));
     let told = choose(&client, &many, Turn::Ask { request_state: None });
     assert!(matches!(told.body, Body::ToolResult(_)));
