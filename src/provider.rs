@@ -49,7 +49,7 @@ pub(crate) use self::{
 use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
-    capture::from_callback,
+    capture::{from_callback, renewed},
     concrete::NotConcrete,
     departure::Departure,
     endpoints::Endpoints,
@@ -69,6 +69,7 @@ use crate::{
     outbound::Outbound,
     scope::Scopes,
     secret::{Hash, Secret},
+    values::Values,
 };
 
 /// What a provider told of a grant.
@@ -244,7 +245,9 @@ impl Providers {
             if let Some(url) = &choice.url {
                 probed = account::call(provider, url, tokens, outbound).await?;
             }
-            tenants = tenant::tenants(provider, choice, &probed)?;
+            let claim = choice.consent.as_ref().map(|consent| consent.claim.as_str());
+            let mark = claim.and_then(|claim| id_token::hint(&tokens.access_token, claim));
+            tenants = tenant::tenants(provider, choice, &probed, mark.as_deref())?;
         }
         Ok(Told { account, tenants })
     }
@@ -270,20 +273,27 @@ impl Providers {
         }
     }
 
-    /// Revokes a token, within the provider's budget; `hint` is `access_token` or `refresh_token` (RFC 7009, section 2.1). A token that the provider
-    /// does not know is revoked.
+    /// Revokes a token, within the provider's budget; `hint` is `access_token` or `refresh_token` (RFC 7009, section
+    /// 2.1), `values` what is kept beside it. A token that the provider does not know is revoked.
     ///
     /// # Errors
     /// [`ProviderError::Unreachable`] when the token still exists and it should be tried again later;
     /// [`ProviderError::Misconfigured`] when there is no endpoint, or our client is refused; and the usual ones.
-    pub async fn revoke(&self, provider: &Provider, token: &Secret, hint: &str) -> Result<(), ProviderError> {
+    pub async fn revoke(
+        &self,
+        provider: &Provider,
+        token: &Secret,
+        hint: &str,
+        values: &Values,
+    ) -> Result<(), ProviderError> {
         let mut permit = self.budget(provider).permit(Errand::Revocation).await.map_err(|paused| {
             let wait = self.0.clock.now().until(paused.until);
             ProviderError::Unreachable { maybe_sent: false, retry_after: Some(wait) }
         })?;
         let endpoints = self.endpoints(provider).await?;
         permit.using();
-        revocation::revoke(provider, &endpoints, token, hint, &self.0.outbound, self.0.clock.now()).await
+        let unwanted = revocation::Unwanted { token, hint, values };
+        revocation::revoke(provider, &endpoints, unwanted, &self.0.outbound, self.0.clock.now()).await
     }
 }
 

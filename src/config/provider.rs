@@ -9,8 +9,8 @@ use url::Url;
 
 pub use self::{
     answer::{
-        Answer, CallbackSignature, Capture, CaptureFrom, Choice, Expected, Granted, Precondition,
-        PreconditionKind, Probe, ProbeOf, Reads, SignatureStyle, Slot,
+        Answer, CallbackSignature, Capture, CaptureFrom, Choice, ChoiceOfConsent, Expected, Granted,
+        Precondition, PreconditionKind, Probe, ProbeOf, Reads, SignatureStyle, Slot,
     },
     sending::{
         AssertionAudience, ClientKey, RefreshTokens, SecondScope, Sending, StepMethod, StepText, TokenBody,

@@ -337,6 +337,7 @@ pub(super) async fn give_back(
 ) {
     let Some(provider) = app.providers.get(&asked.provider) else { return };
     let by_access_token = provider.revokes_by_access_token();
+    let values = attempt.values.with(&tokens.values);
     let slots = tokens.slots.values().map(|slot| slot.to_revoke(by_access_token));
     for (token, hint) in slots.chain([tokens.to_revoke(by_access_token)]) {
         let unwanted = Unwanted {
@@ -347,7 +348,7 @@ pub(super) async fn give_back(
             account_id: account.id.as_deref(),
             token,
             hint,
-            values: &attempt.values,
+            values: &values,
             fingerprint: attempt.fingerprint,
         };
         if let Err(error) = unwanted.queue(app).await {

@@ -166,7 +166,7 @@ async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'st
         app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, about);
         Later::because("sealed_value_unreadable")
     })?;
-    match app.providers.revoke(&provider, &token, queued.hint.as_str()).await {
+    match app.providers.revoke(&provider, &token, queued.hint.as_str(), &queued.values).await {
         Ok(()) => Ok((State::Confirmed, None)),
         Err(ProviderError::Misconfigured { code }) if code == "no_revocation_endpoint" => {
             Ok((State::Impossible, Some("no_revocation_endpoint")))

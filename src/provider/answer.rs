@@ -214,6 +214,39 @@ pub(super) fn tokens(
     })
 }
 
+/// The tokens out of the answer to a refresh of a further token: some providers have it where the first answer had it,
+/// others as if it were the only one.
+///
+/// # Errors
+/// As [`tokens`].
+pub(super) fn tokens_of_slot(
+    fields: Map<String, Value>,
+    provider: &Provider,
+    slot: &config::Slot,
+    asked: &Scopes,
+    now: Millis,
+) -> Result<Tokens, &'static str> {
+    let answer = Value::Object(fields);
+    let read = slot_tokens(slot, &answer, provider, now)?;
+    let (Some(read), scheme) = (read, provider.reads.answer.scheme.as_deref()) else {
+        let Value::Object(fields) = answer else { return Err("not_an_object") };
+        return tokens(fields, provider, asked, now);
+    };
+    Ok(Tokens {
+        access_token: read.access_token,
+        token_type: scheme.unwrap_or("Bearer").to_owned(),
+        refresh_token: read.refresh_token,
+        access_expires_at: read.access_expires_at,
+        refresh_expires_at: None,
+        granted: if read.granted.is_empty() { asked.clone() } else { read.granted },
+        id_token: None,
+        consent_expires_at: None,
+        slots: BTreeMap::new(),
+        values: Values::default(),
+        answer,
+    })
+}
+
 /// A further token; none when the answer has none.
 fn slot_tokens(
     slot: &config::Slot,

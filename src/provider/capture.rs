@@ -56,6 +56,22 @@ fn captured(
     Ok(values)
 }
 
+/// What a refresh's answer says anew of what was kept of the first one. What it does not say, or says in a way that does
+/// not fit, stays as it was: the tokens that came with it exist nowhere else, and are not lost for it. With the names of
+/// what did not fit.
+pub fn renewed<'a>(provider: &'a Provider, answer: &Value) -> (Values, Vec<&'a str>) {
+    let (mut values, mut refused) = (Values::default(), Vec::new());
+    let captures = provider.reads.captures.iter().filter(|(_, capture)| capture.from == CaptureFrom::Answer);
+    for (name, capture) in captures {
+        let Some(text) = path::text_at(answer, &capture.path) else { continue };
+        let kept = fit(capture, &text).is_some_and(|value| values.insert(name, &value).is_ok());
+        if !kept {
+            refused.push(name.as_str());
+        }
+    }
+    (values, refused)
+}
+
 /// The value as it is kept, or none.
 fn fit(capture: &Capture, text: &str) -> Option<String> {
     if capture.url_suffixes.is_empty() {

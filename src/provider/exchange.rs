@@ -6,7 +6,7 @@ use http::Request;
 
 use crate::{
     clock::Clock,
-    config::Provider,
+    config::{Provider, Slot},
     outbound::Outbound,
     provider::{
         answer::{self, Answered, Reading},
@@ -48,15 +48,16 @@ pub(super) async fn exchange(
     let (url, more) = (&endpoints.token, &provider.sending.token_params);
     let request = token_request(url, provider, endpoints, &pairs, more, clock.now());
     let request = request.map_err(Failure::before_sending)?;
-    let tokens = ask(request, provider, grant.asked, outbound, clock).await?;
+    let tokens = ask(request, provider, None, grant.asked, outbound, clock).await?;
     let tokens = steps::after(provider, tokens, outbound, clock).await?;
     Ok(steps::renewable(provider, tokens))
 }
 
-/// Sends a token request, once, and reads what comes back.
+/// Sends a token request, once, and reads what comes back: for the further token `slot`, where there is one.
 pub(super) async fn ask(
     request: Request<Vec<u8>>,
     provider: &Provider,
+    slot: Option<&Slot>,
     asked: &Scopes,
     outbound: &Outbound,
     clock: &Clock,
@@ -64,8 +65,12 @@ pub(super) async fn ask(
     let answer = outbound.send(request).await.map_err(Failure::of_outbound)?;
     match Answered::of_tokens(&answer, &provider.reads.answer) {
         Answered { status: 200..=299, reading: Reading::Fields(fields), .. } => {
-            let mut tokens =
-                answer::tokens(fields, provider, asked, clock.now()).map_err(Failure::unusable)?;
+            let now = clock.now();
+            let read = match slot {
+                Some(slot) => answer::tokens_of_slot(fields, provider, slot, asked, now),
+                None => answer::tokens(fields, provider, asked, now),
+            };
+            let mut tokens = read.map_err(Failure::unusable)?;
             tokens.granted = coverage::granted(provider, &tokens.granted);
             for slot in tokens.slots.values() {
                 tokens.granted = tokens.granted.union(&coverage::as_asked(provider, &slot.granted));

@@ -80,6 +80,12 @@ pub(super) fn same(
     check_audience(&claims, client_id)
 }
 
+/// A claim of an access token that came from the token endpoint, if it is a JWT. Of use where it leads to a better guess;
+/// nothing may be decided by it, for what an access token holds is between its issuer and its resource server.
+pub(super) fn hint(access_token: &Secret, claim: &str) -> Option<String> {
+    decode(access_token)?.get(claim)?.as_str().map(str::to_owned)
+}
+
 fn decode(token: &Secret) -> Option<Map<String, Value>> {
     let mut parts = token.expose().split('.');
     let (_, payload, _, None) = (parts.next()?, parts.next()?, parts.next()?, parts.next()) else {

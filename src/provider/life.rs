@@ -9,6 +9,13 @@ use crate::clock::Millis;
 
 /// A life beyond this is a mistake or "never"; both are bounded to it.
 pub(super) const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+/// Clocks are taken to disagree by so much at most.
+const SKEW: Duration = Duration::from_secs(5 * 60);
+/// What a token is taken to live that has ended by no more than that: it came a moment ago, and its provider's clock is
+/// behind. So short, that one that is really dead is soon replaced; so long, that not every call replaces one that is not.
+const LEFT: Duration = Duration::from_secs(60);
+/// No token is older than OAuth: 2001 in seconds. A number below is a life in the wrong place, or 0 for "never".
+const FIRST_INSTANT: f64 = 1e9;
 /// From here on an instant is in milliseconds: as seconds it would be in the year 5138.
 const FIRST_IN_MILLISECONDS: f64 = 1e11;
 
@@ -25,7 +32,7 @@ pub(super) fn of_span(value: Option<&Value>, now: Millis) -> Option<Millis> {
 }
 
 /// An instant: seconds or milliseconds of the epoch, as a number or its text, or a date of RFC 3339, whose offset may be
-/// missing. None when it is absent or anything else, or not later than `now`.
+/// missing. None when it is absent or anything else; what is over is over.
 pub(super) fn of_instant(value: Option<&Value>, now: Millis) -> Option<Millis> {
     let value = value?;
     let at = match number(value) {
@@ -33,10 +40,14 @@ pub(super) fn of_instant(value: Option<&Value>, now: Millis) -> Option<Millis> {
         Some(number) => number * 1000.0,
         None => date(value.as_str()?.trim())?,
     };
+    // Whatever it is, it is no time at which a token could end.
+    if at.is_nan() || at < FIRST_INSTANT * 1000.0 {
+        return None;
+    }
     let last = now.plus(LONGEST_LIFE);
     #[expect(clippy::cast_possible_truncation, reason = "bounded by the years that a token may live")]
     let at = if at >= last.0 as f64 { last } else { Millis(at as i64) };
-    (at > now).then_some(at)
+    Some(if at > now || at.plus(SKEW) <= now { at } else { now.plus(LEFT) })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of an age are exact in it")]
@@ -79,8 +90,17 @@ mod tests {
             (json!(0), None),
             (json!("0"), None),
             (json!(-1), None),
-            (json!("2025-11-29T11:00:00Z"), None),
+            (json!(0.0), None),
+            (json!("1970-01-01T00:00:00Z"), None),
+            (json!("0001-01-01T00:00:00Z"), None),
+            (json!(-1_764_421_200_i64), None),
+            (json!(3600), None),
             (json!("tomorrow"), None),
+            (json!(""), None),
+            (json!("2025-11-29"), None),
+            (json!(true), None),
+            (json!("-inf"), None),
+            (json!(-1e300), None),
             (json!("NaN"), None),
             (json!(null), None),
             (json!({"at": 1}), None),
@@ -89,6 +109,28 @@ mod tests {
         ] {
             assert_eq!(of_instant(Some(&value), NOW), expected, "{value}");
         }
+        assert_eq!(of_instant(None, NOW), None);
+    }
+
+    /// R75: what is over is not taken for what never ends; by a little, the clocks may be what is wrong.
+    #[test]
+    fn r75_an_instant_of_before_is_an_end() {
+        let at = NOW.seconds();
+        for (seconds, expected) in [
+            (at + 1, NOW.plus(Duration::from_secs(1))),
+            (at, NOW.plus(LEFT)),
+            (at - 1, NOW.plus(LEFT)),
+            (at - 299, NOW.plus(LEFT)),
+            (at - 300, NOW.minus(SKEW)),
+            (at - 3_600, Millis(NOW.0 - 3_600_000)),
+            (1_000_000_000, Millis(1_000_000_000_000)),
+        ] {
+            for value in [json!(seconds), json!(seconds.to_string()), json!(seconds * 1000)] {
+                assert_eq!(of_instant(Some(&value), NOW), Some(expected), "{value}");
+            }
+        }
+        let hour_ago = Some(Millis(NOW.0 - 3_600_000));
+        assert_eq!(of_instant(Some(&json!("2025-11-29T11:00:00Z")), NOW), hour_ago);
     }
 
     proptest! {

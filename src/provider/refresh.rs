@@ -10,8 +10,9 @@ use super::{
 use crate::{config::Provider, scope::Scopes, secret::Secret};
 
 impl Providers {
-    /// Refreshes: one request, never repeated. `granted` is what counts when the answer says nothing of scopes. What
-    /// came of it is noted with the permit's budget: it can begin or end a pause.
+    /// Refreshes: one request, never repeated. `granted` is what counts when the answer says nothing of scopes, `slot`
+    /// the further token that it is for, if it is not for the main one. What came of it is noted with the permit's
+    /// budget: it can begin or end a pause.
     ///
     /// An answer without a refresh token means that the old one stays.
     ///
@@ -23,12 +24,13 @@ impl Providers {
         mut permit: Permit,
         refresh_token: &Secret,
         granted: &Scopes,
+        slot: Option<&str>,
     ) -> Result<Tokens, Failure> {
         // Endpoints that are not known are the provider's failure as well; the token has gone nowhere.
         let result = match self.endpoints(provider).await {
             Ok(endpoints) => {
                 permit.using();
-                self.ask_anew(provider, &endpoints, refresh_token, granted).await
+                self.ask_anew(provider, &endpoints, refresh_token, granted, slot).await
             }
             Err(error) => Err(Failure::before_sending(error)),
         };
@@ -42,7 +44,9 @@ impl Providers {
         endpoints: &Endpoints,
         refresh_token: &Secret,
         granted: &Scopes,
+        slot: Option<&str>,
     ) -> Result<Tokens, Failure> {
+        let slot = slot.and_then(|name| provider.reads.slots.get(name));
         let sending = &provider.sending;
         let request = match &sending.renewal {
             Some(renewal) => steps::request(provider, renewal, refresh_token),
@@ -57,7 +61,7 @@ impl Providers {
         };
         let request = request.map_err(Failure::before_sending)?;
         let (outbound, clock) = (&self.0.outbound, &self.0.clock);
-        let mut tokens = exchange::ask(request, provider, granted, outbound, clock).await?;
+        let mut tokens = exchange::ask(request, provider, slot, granted, outbound, clock).await?;
         if tokens.granted.is_empty() {
             // No scope is no value that RFC 6749 knows; some providers write it for "as before".
             tokens.granted = granted.clone();

@@ -2,7 +2,7 @@
 //!
 //! What it must never do: take an outage for a yes.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::Cell};
 
 use http::{Method, Request};
 
@@ -19,25 +19,35 @@ use crate::{
         request::{add_headers, filled_in, form_post, ours, written},
     },
     secret::Secret,
+    values::Values,
 };
+
+/// What is to be ended.
+#[derive(Clone, Copy)]
+pub(super) struct Unwanted<'a> {
+    pub(super) token: &'a Secret,
+    /// `access_token` or `refresh_token` (RFC 7009, section 2.1).
+    pub(super) hint: &'a str,
+    /// What is kept beside it.
+    pub(super) values: &'a Values,
+}
 
 /// One request. A token that the provider does not know any more is revoked (RFC 7009, section 2.2).
 pub(super) async fn revoke(
     provider: &Provider,
     endpoints: &Endpoints,
-    token: &Secret,
-    hint: &str,
+    unwanted: Unwanted<'_>,
     outbound: &Outbound,
     now: Millis,
 ) -> Result<(), ProviderError> {
     let request = match &provider.revocation {
-        Some(own) => own_way(provider, own, endpoints, token, hint, now)?,
+        Some(own) => own_way(provider, own, endpoints, unwanted, now)?,
         None => {
             let url = endpoints
                 .revocation
                 .as_ref()
                 .ok_or_else(|| ProviderError::misconfigured("no_revocation_endpoint"))?;
-            let pairs = [("token", token.expose()), ("token_type_hint", hint)];
+            let pairs = [("token", unwanted.token.expose()), ("token_type_hint", unwanted.hint)];
             form_post(url, provider, endpoints, &pairs, now)?
         }
     };
@@ -58,8 +68,7 @@ fn own_way(
     provider: &Provider,
     own: &OwnRevocation,
     endpoints: &Endpoints,
-    token: &Secret,
-    hint: &str,
+    Unwanted { token, hint, values }: Unwanted<'_>,
     now: Millis,
 ) -> Result<Request<Vec<u8>>, ProviderError> {
     if provider.revokes_by_access_token() && hint != "access_token" {
@@ -71,7 +80,15 @@ fn own_way(
         RevocationProof::Nothing => Proof::default(),
     };
     let known = ours(provider, "token", token);
-    let filled = filled_in(&own.params, &known);
+    let unknown = Cell::new(false);
+    let filled = filled_in(&own.params, |name| {
+        let value = known(name).or_else(|| values.get(name));
+        unknown.set(unknown.get() || value.is_none());
+        value
+    });
+    if unknown.get() {
+        return Err(ProviderError::misconfigured("revocation_value_missing"));
+    }
     let pairs: Vec<(&str, &str)> = filled.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let method = match own.method {
         RevocationMethod::Post => Method::POST,

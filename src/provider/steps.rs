@@ -54,7 +54,7 @@ pub(super) async fn after(
 ) -> Result<Tokens, Failure> {
     for step in &provider.sending.token_steps {
         let request = request(provider, step, &tokens.access_token).map_err(Failure::before_sending)?;
-        let next = exchange::ask(request, provider, &tokens.granted, outbound, clock).await?;
+        let next = exchange::ask(request, provider, None, &tokens.granted, outbound, clock).await?;
         tokens = Tokens {
             refresh_token: next.refresh_token.or(tokens.refresh_token),
             id_token: next.id_token.or(tokens.id_token),

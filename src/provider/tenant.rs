@@ -24,7 +24,7 @@ pub struct Tenant {
     pub values: Values,
 }
 
-/// Reads the list out of an answer.
+/// Reads the list out of an answer; `mark` is that of this consent, where there is one.
 ///
 /// # Errors
 /// [`ProviderError::Malformed`] when there is no list, or none in it that the choice can do without.
@@ -32,6 +32,7 @@ pub(super) fn tenants(
     provider: &Provider,
     choice: &Choice,
     answer: &Value,
+    mark: Option<&str>,
 ) -> Result<Vec<Tenant>, ProviderError> {
     let malformed = |what| ProviderError::Malformed { what };
     let list = match path::find(answer, &choice.list) {
@@ -39,8 +40,13 @@ pub(super) fn tenants(
         None | Some(Value::Null) if choice.optional => &[],
         _ => return Err(malformed("tenant_list")),
     };
+    let marked = |entry: &&Value| {
+        let own = choice.consent.as_ref().and_then(|consent| path::text_at(entry, &consent.path));
+        own.is_some() && own.as_deref() == mark
+    };
+    let all = list.iter().all(|entry| !marked(&entry));
     let mut tenants: Vec<Tenant> = Vec::new();
-    for entry in list.iter().take(TENANTS_MAX) {
+    for entry in list.iter().filter(|entry| all || marked(entry)).take(TENANTS_MAX) {
         let nothing = Values::default();
         let Some(id) = path::exact(entry, &nothing, &choice.id) else { continue };
         if tenants.iter().any(|one| one.id == id) {
@@ -63,7 +69,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{config::Capture, provider::tests::acme};
+    use crate::{
+        config::{self, Capture},
+        provider::tests::acme,
+    };
 
     fn choice() -> Choice {
         Choice {
@@ -73,6 +82,7 @@ mod tests {
             label: "{name} ({kind})".into(),
             name: "account_id".into(),
             optional: false,
+            consent: None,
         }
     }
 
@@ -86,10 +96,32 @@ mod tests {
             {"name": "nameless"},
             {"id": 1.5, "name": "half"},
         ]});
-        let found = tenants(&provider, &choice(), &answer).unwrap();
+        let found = tenants(&provider, &choice(), &answer, None).unwrap();
         let shown: Vec<_> = found.iter().map(|one| (one.id.as_str(), one.label.as_str())).collect();
         assert_eq!(shown, [("7", "One"), ("8", "Two (test)")]);
         assert_eq!(found[0].values.get("account_id"), Some("7"));
+    }
+
+    /// Those of former consents are not offered beside those of this one; where nothing tells them apart, all are.
+    #[test]
+    fn tenants_of_this_consent_are_told_by_its_mark() {
+        let provider = acme("https://acme.example");
+        let consent = config::ChoiceOfConsent { path: "event".into(), claim: "event_id".into() };
+        let choice = Choice { consent: Some(consent), ..choice() };
+        let answer = json!({"accounts": [
+            {"id": "1", "event": "e-1"}, {"id": "2", "event": "e-2"}, {"id": "3", "event": "e-2"}, {"id": "4"},
+        ]});
+        for (mark, offered) in [
+            (Some("e-2"), vec!["2", "3"]),
+            (Some("e-1"), vec!["1"]),
+            (Some("e-3"), vec!["1", "2", "3", "4"]),
+            (Some(""), vec!["1", "2", "3", "4"]),
+            (None, vec!["1", "2", "3", "4"]),
+        ] {
+            let found = tenants(&provider, &choice, &answer, mark).unwrap();
+            let ids: Vec<_> = found.iter().map(|one| one.id.as_str()).collect();
+            assert_eq!(ids, offered, "{mark:?}");
+        }
     }
 
     #[test]
@@ -99,11 +131,11 @@ mod tests {
         for (answer, what) in
             [(json!({"accounts": []}), "no_tenant"), (json!({}), "tenant_list"), (json!(null), "tenant_list")]
         {
-            assert_eq!(tenants(&provider, &choice(), &answer), Err(ProviderError::Malformed { what }));
-            assert_eq!(tenants(&provider, &optional, &answer), Ok(Vec::new()));
+            assert_eq!(tenants(&provider, &choice(), &answer, None), Err(ProviderError::Malformed { what }));
+            assert_eq!(tenants(&provider, &optional, &answer, None), Ok(Vec::new()));
         }
         let wrong = json!({"accounts": "x"});
-        assert!(tenants(&provider, &optional, &wrong).is_err());
+        assert!(tenants(&provider, &optional, &wrong, None).is_err());
     }
 
     /// R73: a tenant whose host is outside of the list is not offered, and nothing is connected.
@@ -118,9 +150,9 @@ mod tests {
         };
         provider.reads.captures = BTreeMap::from([("base_uri".into(), capture)]);
         let with = |uri: &str| json!({"accounts": [{"id": "7", "name": "One", "uri": uri}]});
-        let found = tenants(&provider, &choice(), &with("https://eu.acme.example/")).unwrap();
+        let found = tenants(&provider, &choice(), &with("https://eu.acme.example/"), None).unwrap();
         assert_eq!(found[0].values.get("base_uri"), Some("https://eu.acme.example"));
         let refused = Err(ProviderError::Malformed { what: "value_refused" });
-        assert_eq!(tenants(&provider, &choice(), &with("https://eu.acme.example.evil.org")), refused);
+        assert_eq!(tenants(&provider, &choice(), &with("https://eu.acme.example.evil.org"), None), refused);
     }
 }

@@ -47,6 +47,17 @@ pub struct SlotTokens {
 }
 
 impl SlotTokens {
+    /// These in the place of `before`: what a refresh does not say of them stays as it was (R78).
+    #[must_use]
+    pub fn over(mut self, before: Option<&Self>) -> Self {
+        let Some(before) = before else { return self };
+        self.refresh_token = self.refresh_token.or_else(|| before.refresh_token.clone());
+        if self.granted.is_empty() {
+            self.granted = before.granted.clone();
+        }
+        self
+    }
+
     /// The one that ends both, as with [`Tokens::to_revoke`].
     pub fn to_revoke(&self, by_access_token: bool) -> (&Secret, Hint) {
         match &self.refresh_token {

@@ -22,6 +22,7 @@ use crate::{
     connection::{Connection, ConnectionId, Status},
     scope::Scopes,
     signal::Kind,
+    values::Values,
     vault::Sealed,
 };
 
@@ -96,7 +97,8 @@ statements! {
 
     /// The generation that a refused one is replaced by is remembered: it is mended once.
     COMMIT = concat!("UPDATE connections SET access = $4, refresh = $5, granted = $6, access_expires_at_ms = $7, \
-        refresh_expires_at_ms = $8, refreshed_at_ms = $9, updated_at_ms = $9, generation = generation + 1, \
+        refresh_expires_at_ms = $8, values_json = $11, refreshed_at_ms = $9, updated_at_ms = $9, \
+        generation = generation + 1, \
         mended_generation = CASE WHEN refused_generation = generation THEN generation + 1 ELSE mended_generation END, \
         warned_at_ms = CASE WHEN consent_expires_at_ms <= $10 THEN warned_at_ms ELSE NULL END, \
         failures = 0, failure = NULL, next_attempt_at_ms = NULL, \
@@ -169,6 +171,8 @@ pub struct Renewed {
     pub access_expires_at: Option<Millis>,
     /// When the refresh token ends.
     pub refresh_expires_at: Option<Millis>,
+    /// All values of the connection, with what the answer says anew.
+    pub values: Values,
     /// A consent that ends before then has been told of already, if it has.
     pub warned_until: Millis,
 }
@@ -269,6 +273,7 @@ impl Store {
                 .bind(renewed.refresh_expires_at.map(|at| at.0))
                 .bind(now.0)
                 .bind(renewed.warned_until.0)
+                .bind(renewed.values.to_json())
                 .fetch_all(pool)
                 .await?
                 .pop()

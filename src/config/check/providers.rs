@@ -64,10 +64,7 @@ impl Checker<'_> {
             self.refuse(format!("{at}.scope_separator"), "must be one character");
             return None;
         };
-        let revocation = raw
-            .revocation
-            .take()
-            .and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id));
+        let own_revocation = raw.revocation.take();
         let reads = Reads {
             answer: raw.answer,
             slots: raw.slots,
@@ -79,6 +76,8 @@ impl Checker<'_> {
             preconditions: raw.preconditions,
             picker: raw.picker,
         };
+        let revocation = own_revocation
+            .and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id, &reads));
         let usage = raw.usage.map(|usage| {
             let base_url = usage.base_url.clone().unwrap_or_default();
             let kept = |name: &str| {

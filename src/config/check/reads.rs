@@ -131,6 +131,10 @@ impl Checker<'_> {
         self.value_name(&format!("{key}.as"), &choice.name);
         let twice = provider.reads.captures.contains_key(&choice.name);
         self.demand(!twice, format!("{key}.as"), "is the name of a capture too");
+        if let Some(consent) = &choice.consent {
+            self.path(&format!("{key}.consent.path"), &consent.path);
+            self.path(&format!("{key}.consent.claim"), &consent.claim);
+        }
         match &choice.url {
             Some(url) => self.filled_address(&format!("{key}.url"), url, provider),
             None => {

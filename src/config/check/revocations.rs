@@ -2,8 +2,8 @@
 //!
 //! The short ways of writing it become the long one here: what is sent is then parameters and headers, and nothing else.
 
-use super::{Checker, sending::braces};
-use crate::config::{ClientAuthentication, OwnRevocation, RevocationBody, RevocationProof, raw};
+use super::{Checker, reads::sample, sending::braces};
+use crate::config::{ClientAuthentication, OwnRevocation, Reads, RevocationBody, RevocationProof, raw};
 
 /// What can stand in braces in parameters and headers.
 const IN_A_REVOCATION: [&str; 3] = ["token", "client_id", "client_secret"];
@@ -14,6 +14,7 @@ impl Checker<'_> {
         at: &str,
         raw: raw::Revocation,
         client_id: &str,
+        reads: &Reads,
     ) -> Option<OwnRevocation> {
         // In a path a space is not a plus.
         let in_url: String = url::form_urlencoded::byte_serialize(client_id.as_bytes()).collect();
@@ -33,7 +34,15 @@ impl Checker<'_> {
         }
         let known = |text: &str| braces(text).all(|name| IN_A_REVOCATION.contains(&name));
         let problem = format!("may hold {} in braces, and nothing else", IN_A_REVOCATION.join(", "));
-        self.demand(params.values().all(|value| known(value)), format!("{at}.params"), &problem);
+        let kept = |name: &str| IN_A_REVOCATION.contains(&name) || sample(reads, name, false).is_some();
+        self.demand(
+            params.values().all(|value| braces(value).all(kept)),
+            format!("{at}.params"),
+            format!(
+                "may hold {}, and what is captured or chosen, in braces, and nothing else",
+                IN_A_REVOCATION.join(", ")
+            ),
+        );
         self.demand(raw.headers.values().all(|value| known(value)), format!("{at}.headers"), problem);
         let empty = raw.body != RevocationBody::None || params.is_empty();
         self.demand(empty, format!("{at}.body"), "is none, but there are params or a field");

@@ -160,6 +160,19 @@ pub struct Choice {
     /// Whether it goes on where there is none.
     #[serde(default)]
     pub optional: bool,
+    /// How those are told that came with this very consent, where the list holds others of this client too.
+    pub consent: Option<ChoiceOfConsent>,
+}
+
+/// A mark that is the same in the access token, which is a JWT, and in the tenants that came with it. Where no tenant has
+/// the token's, all are offered.
+#[derive(Clone, Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChoiceOfConsent {
+    /// Where a tenant has it.
+    pub path: String,
+    /// The access token's claim.
+    pub claim: String,
 }
 
 /// A question for what was granted, as some people untick permissions and no other answer tells.

@@ -192,7 +192,7 @@ pub(in crate::config) struct Revocation {
     pub(in crate::config) body: RevocationBody,
     /// The name of the field that holds the token. Default: `token`, where nothing else says where it stands.
     pub(in crate::config) field: Option<String>,
-    /// Further fields, with `{token}`, `{client_id}` and `{client_secret}`.
+    /// Further fields, with `{token}`, `{client_id}`, `{client_secret}`, and what is captured or chosen.
     #[serde(default)]
     pub(in crate::config) params: BTreeMap<String, String>,
     /// Whether the token itself is the proof, as a Bearer token. Default: false.
@@ -203,7 +203,7 @@ pub(in crate::config) struct Revocation {
     pub(in crate::config) token: RevocationToken,
     /// How the client proves itself there. Default: as at the token endpoint.
     pub(in crate::config) client_authentication: Option<ClientAuthentication>,
-    /// Further headers, with the same as `params`.
+    /// Further headers, with `{token}`, `{client_id}` and `{client_secret}`.
     #[serde(default)]
     pub(in crate::config) headers: BTreeMap<String, String>,
     /// Statuses that say that the token is not known there: it is revoked.

@@ -18,9 +18,10 @@ use crate::{
     config::Provider,
     connection::{Connection, ConnectionId, PROVIDER_CHANGED, Status},
     credential::{Unwanted, home::Home},
-    provider::{Permit, ProviderError, Tokens, fingerprint},
+    provider::{Permit, ProviderError, Tokens, fingerprint, renewed},
     store::{Failing, Lease, Renewed, StoreError},
     telemetry::SecurityEvent,
+    values::Values,
     vault::{OpenError, Place},
 };
 
@@ -205,7 +206,9 @@ impl Hands<'_> {
                 return Event::Answered(Answer::Unsent, roll);
             }
         };
-        let answer = app.providers.refresh(&provider, permit, &which.token, &which.granted).await;
+        let answer =
+            app.providers.refresh(&provider, permit, &which.token, &which.granted, which.slot.as_deref());
+        let answer = answer.await;
         let tokens = match answer {
             Ok(tokens) => tokens,
             Err(failure) => {
@@ -349,8 +352,23 @@ fn renew(
             Some(_) => connection.refresh_expires_at,
             None => refresh_end(connection, provider, tokens, now),
         },
+        values: match which.slot {
+            // What is kept is of the main one.
+            Some(_) => connection.values.clone(),
+            None => renewed_values(connection, provider, tokens),
+        },
         warned_until: now.plus(app.settings.refresh.warn_ahead),
     }
+}
+
+/// With what the answer says anew. A host beyond its list is not followed, and nothing that is good is lost for it.
+fn renewed_values(connection: &Connection, provider: &Provider, tokens: &Tokens) -> Values {
+    let (new, refused) = renewed(provider, &tokens.answer);
+    for name in refused {
+        let (connection, provider) = (connection.id, &provider.id);
+        tracing::warn!(%connection, %provider, name, "a refresh gave a value that does not fit; the old one stays");
+    }
+    connection.values.with(&new)
 }
 
 /// What the provider says; else its idle limit from now on; else as before, while the token is the same.

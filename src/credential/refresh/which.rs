@@ -59,7 +59,10 @@ impl Which {
         let Some(name) = &self.slot else {
             let mut access = Access::of(tokens);
             access.slots = self.access.slots.clone();
-            access.slots.extend(tokens.slots.clone());
+            for (name, new) in &tokens.slots {
+                let before = self.access.slots.get(name);
+                access.slots.insert(name.clone(), new.clone().over(before));
+            }
             let beside = access.slots.values().map(|slot| as_asked(provider, &slot.granted));
             return Next {
                 granted: beside.fold(tokens.granted.clone(), |all, slot| all.union(&slot)),

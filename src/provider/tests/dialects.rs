@@ -14,6 +14,7 @@ use crate::{
     provider::{Class, Failure, ProviderError, Tokens},
     scope::Scopes,
     secret::Secret,
+    values::Values,
 };
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -28,7 +29,7 @@ impl World {
     async fn renews(&self, tokens: &Tokens) -> Result<Tokens, Failure> {
         let permit = self.providers.permit(&self.provider).await.unwrap();
         let token = tokens.refresh_token.as_ref().unwrap();
-        self.providers.refresh(&self.provider, permit, token, &tokens.granted).await
+        self.providers.refresh(&self.provider, permit, token, &tokens.granted, None).await
     }
 
     async fn there_and_on(&self) -> Tokens {
@@ -257,8 +258,8 @@ async fn r83_other_ways_of_revoking_are_known() {
         });
         let tokens = world.exchange(&world.travel().await).await.unwrap();
         let token = &tokens.access_token;
-        world.providers.revoke(&world.provider, token, "access_token").await.unwrap();
-        world.providers.revoke(&world.provider, token, "access_token").await.unwrap();
+        world.providers.revoke(&world.provider, token, "access_token", &Values::default()).await.unwrap();
+        world.providers.revoke(&world.provider, token, "access_token", &Values::default()).await.unwrap();
         let log = world.fake.revocations().entries();
         assert_eq!(log.iter().map(|one| one.revoked).collect::<Vec<_>>(), [true, false], "{path}");
         assert_eq!(log[0].token.as_deref(), Some(token.expose()));

@@ -6,7 +6,7 @@ use consentry_fakes::{Answer, AuthenticationUsed, Client};
 use serde_json::json;
 
 use super::{CALLBACK, CLIENT_SECRET, World};
-use crate::{config::ClientAuthentication, provider::ProviderError, secret::Secret};
+use crate::{config::ClientAuthentication, provider::ProviderError, secret::Secret, values::Values};
 
 /// R57, R64, R88: the strict provider takes verifier, redirect URI and a secret of every kind of character.
 #[tokio::test]
@@ -142,11 +142,19 @@ async fn r83_a_token_is_revoked() {
     let tokens = world.exchange(&trip).await.unwrap();
     let refresh = tokens.refresh_token.unwrap();
     world.fake.next_answer("/revoke", Answer::status(503).header("retry-after", "9"));
-    let error = world.providers.revoke(&world.provider, &refresh, "refresh_token").await.unwrap_err();
+    let error = world
+        .providers
+        .revoke(&world.provider, &refresh, "refresh_token", &Values::default())
+        .await
+        .unwrap_err();
     let wait = Some(Duration::from_secs(9));
     assert_eq!(error, ProviderError::Unreachable { maybe_sent: true, retry_after: wait });
-    world.providers.revoke(&world.provider, &refresh, "refresh_token").await.unwrap();
-    world.providers.revoke(&world.provider, &Secret::new("unknown"), "access_token").await.unwrap();
+    world.providers.revoke(&world.provider, &refresh, "refresh_token", &Values::default()).await.unwrap();
+    world
+        .providers
+        .revoke(&world.provider, &Secret::new("unknown"), "access_token", &Values::default())
+        .await
+        .unwrap();
     let log = world.fake.revocations().entries();
     assert_eq!(log.iter().map(|entry| entry.revoked).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(log[1].hint.as_deref(), Some("refresh_token"));

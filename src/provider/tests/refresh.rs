@@ -14,6 +14,7 @@ use crate::{
     provider::{Class, Failure, Paused, ProviderError, Providers, Tokens, Why},
     scope::Scopes,
     secret::Secret,
+    values::Values,
 };
 
 const NONE: Duration = Duration::ZERO;
@@ -28,7 +29,7 @@ impl World {
     async fn refresh(&self, tokens: &Tokens) -> Result<Tokens, Failure> {
         let permit = self.providers.permit(&self.provider).await.unwrap();
         let token = tokens.refresh_token.as_ref().unwrap();
-        self.providers.refresh(&self.provider, permit, token, &tokens.granted).await
+        self.providers.refresh(&self.provider, permit, token, &tokens.granted, None).await
     }
 
     fn refreshes(&self) -> Vec<TokenRequest> {
@@ -246,7 +247,8 @@ async fn r77_r87_a_closed_port_is_not_sent_and_mends_itself() {
         match world.providers.permit(&world.provider).await {
             Ok(permit) => {
                 let token = tokens.refresh_token.as_ref().unwrap();
-                let result = world.providers.refresh(&world.provider, permit, token, &tokens.granted).await;
+                let result =
+                    world.providers.refresh(&world.provider, permit, token, &tokens.granted, None).await;
                 assert_eq!(result.unwrap_err().class, Class::NotSent);
                 tried += 1;
             }
@@ -295,7 +297,11 @@ async fn r87_retry_after_is_kept() {
     let trip = world.travel().await;
     assert!(world.exchange(&trip).await.is_ok());
     let token = tokens.refresh_token.as_ref().unwrap();
-    let error = world.providers.revoke(&world.provider, token, "refresh_token").await.unwrap_err();
+    let error = world
+        .providers
+        .revoke(&world.provider, token, "refresh_token", &Values::default())
+        .await
+        .unwrap_err();
     let retry_after = Some(Duration::from_secs(60));
     assert_eq!(error, ProviderError::Unreachable { maybe_sent: false, retry_after });
     assert!(world.fake.revocations().is_empty());
@@ -314,8 +320,9 @@ async fn r77_a_refused_client_is_asked_about_once_in_a_while() {
             match world.providers.permit(&world.provider).await {
                 Ok(permit) => {
                     let token = tokens.refresh_token.as_ref().unwrap();
-                    results
-                        .push(world.providers.refresh(&world.provider, permit, token, &tokens.granted).await);
+                    results.push(
+                        world.providers.refresh(&world.provider, permit, token, &tokens.granted, None).await,
+                    );
                 }
                 Err(paused) => assert_eq!(paused.why, Why::ClientRefused),
             }
@@ -440,7 +447,7 @@ async fn r77_flapping_ends_well() {
             }
         };
         let token = tokens.refresh_token.as_ref().unwrap();
-        match world.providers.refresh(&world.provider, permit, token, &Scopes::default()).await {
+        match world.providers.refresh(&world.provider, permit, token, &Scopes::default(), None).await {
             Ok(_) => good += 1,
             Err(failure) => {
                 assert_eq!(failure.class, Class::Transient);

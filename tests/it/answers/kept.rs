@@ -1,11 +1,13 @@
 //! Values of the provider's answers: handed out with the token, and never one whose host is not the provider's.
 
+use std::time::Duration;
+
 use consentry::{
     config::{CaptureFrom, Expected, Granted, Precondition, PreconditionKind, Settings},
     scope::Scopes,
 };
 use consentry_fakes::Answer;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{asks_anew, capture, files, members, ready};
 use crate::{
@@ -17,6 +19,8 @@ use crate::{
 on_both_engines! {
     what_the_answers_say_is_handed_out_with_the_token,
     r73_a_host_that_is_not_the_providers_connects_nothing,
+    what_a_refresh_says_anew_is_handed_out_from_then_on,
+    r73_r78_a_refreshs_host_that_is_not_the_providers_is_not_taken_and_its_tokens_are,
     an_account_is_named_by_several_places,
     a_person_is_told_what_must_be_there_first,
     what_was_granted_is_asked_where_no_answer_says_it,
@@ -66,6 +70,72 @@ async fn r73_a_host_that_is_not_the_providers_connects_nothing(db: Database) {
     world
         .until(async || world.files.revocations().entries().iter().filter(|one| one.revoked).count() == 6)
         .await;
+}
+
+/// Alice is connected, at this host.
+async fn kept(world: &World, host: &str) {
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut alice = ready(world, &link).await;
+    world.files.next_token_answer(Answer::changed(members(&json!({"data": {"api": host}}))));
+    alice.connects("octocat").await.is("connected");
+}
+
+async fn what_a_refresh_says_anew_is_handed_out_from_then_on(db: Database) {
+    let world = World::start_with(db, keeping).await;
+    kept(&world, "eu.files.example").await;
+    let api = world.api("files");
+    let refreshed = async |said: Value| {
+        world.advance(Duration::from_secs(3_700));
+        world.files.next_token_answer(Answer::changed(members(&said)));
+        api.resolves("alice", FILES).await
+    };
+    let moved = refreshed(json!({"data": {"api": "https://us.files.example/"}})).await;
+    let expected = json!({"api_url": "https://us.files.example", "login": "octocat"});
+    assert_eq!((&moved["credential"]["values"], &moved["connection"]["generation"]), (&expected, &json!(2)));
+    // What it does not say stays.
+    for said in [json!({}), json!({"data": null}), json!({"data": {"api": ""}})] {
+        assert_eq!(refreshed(said.clone()).await["credential"]["values"], expected, "{said}");
+    }
+}
+
+/// Nothing is sent to another host, and what the connection lives by is not lost for it.
+async fn r73_r78_a_refreshs_host_that_is_not_the_providers_is_not_taken_and_its_tokens_are(db: Database) {
+    let world = World::start_with(db, |settings| {
+        keeping(settings);
+        let note = capture(CaptureFrom::Answer, "note", &[]);
+        files(settings)
+            .reads
+            .captures
+            .insert("note".into(), consentry::config::Capture { required: false, ..note });
+    })
+    .await;
+    kept(&world, "eu.files.example").await;
+    let api = world.api("files");
+    let mut before = api.resolves("alice", FILES).await;
+    for (said, note) in [
+        ("https://eu.files.example.evil.example", "a"),
+        ("https://evil.example/.files.example", "b"),
+        ("http://eu.files.example", "c"),
+        ("https://eu.files.example@evil.example", "d"),
+        ("https://eu.files.example:8443", "e"),
+        ("https://evil.example#.files.example", "f"),
+    ] {
+        world.advance(Duration::from_secs(3_700));
+        world
+            .files
+            .next_token_answer(Answer::changed(members(&json!({"data": {"api": said}, "note": note}))));
+        let now = api.resolves("alice", FILES).await;
+        let expected = json!({"api_url": "eu.files.example", "login": "octocat", "note": note});
+        assert_eq!(now["credential"]["values"], expected, "{said}");
+        assert_ne!(now["credential"]["access_token"], before["credential"]["access_token"], "{said}");
+        before = now;
+    }
+    assert_eq!(before["connection"]["generation"], 7);
+    // One beyond all bounds is as bad as another host.
+    world.advance(Duration::from_secs(3_700));
+    world.files.next_token_answer(Answer::changed(members(&json!({"note": "x".repeat(2_000)}))));
+    let now = api.resolves("alice", FILES).await;
+    assert_eq!((&now["credential"]["values"]["note"], &now["status"]), (&json!("f"), &json!("ready")));
 }
 
 async fn an_account_is_named_by_several_places(db: Database) {

@@ -16,6 +16,8 @@ use crate::{
 on_both_engines! {
     both_tokens_are_handed_out_and_refreshed_by_themselves,
     the_further_token_is_refreshed_alone_when_it_ends_first,
+    a_refresh_may_answer_where_the_first_answer_did,
+    r78_what_a_refresh_says_only_in_part_of_another_token_is_kept,
     a_grant_without_the_further_token_is_like_any_other,
     all_tokens_are_ended_with_the_connection,
 }
@@ -95,6 +97,44 @@ async fn the_further_token_is_refreshed_alone_when_it_ends_first(db: Database) {
     world.files.next_token_answer(renewed());
     api.resolves("alice", FILES).await;
     assert_eq!(sent(&world), ["user-refresh-1", "user-refresh-2"]);
+}
+
+async fn a_refresh_may_answer_where_the_first_answer_did(db: Database) {
+    let world = World::start_with(db, with_user).await;
+    connected(&world, 86_400, 600).await;
+    let api = world.api("files");
+    let first = api.resolves("alice", FILES).await["credential"].clone();
+    world.advance(Duration::from_secs(601));
+    let user = json!({"access_token": "user-2", "refresh_token": "user-refresh-2", "expires_in": 43200});
+    world.files.next_token_answer(Answer::json(200, &json!({"ok": true, "authed_user": user})));
+    let second = api.resolves("alice", FILES).await["credential"].clone();
+    assert_eq!(second["access_token"], first["access_token"]);
+    assert_eq!(second["slots"]["user"]["access_token"], "user-2");
+    assert_eq!(second["slots"]["user"]["scopes"], json!(["search:read"]));
+    assert_eq!(second["scopes"], first["scopes"]);
+    world.advance(Duration::from_secs(43_201));
+    world.files.next_token_answer(renewed());
+    api.resolves("alice", FILES).await;
+    assert_eq!(sent(&world), ["user-refresh-1", "user-refresh-2"]);
+}
+
+/// R78: a refresh of the main token that tells of the other one too, without a refresh token and a scope.
+async fn r78_what_a_refresh_says_only_in_part_of_another_token_is_kept(db: Database) {
+    let world = World::start_with(db, with_user).await;
+    connected(&world, 600, 86_400).await;
+    let api = world.api("files");
+    let first = api.resolves("alice", FILES).await["credential"].clone();
+    world.advance(Duration::from_secs(601));
+    let said = json!({"authed_user": {"access_token": "user-2", "expires_in": 600}});
+    world.files.next_token_answer(Answer::changed(members(&said)));
+    let second = api.resolves("alice", FILES).await["credential"].clone();
+    assert_eq!(second["slots"]["user"]["access_token"], "user-2");
+    assert_eq!(second["slots"]["user"]["scopes"], json!(["search:read"]));
+    assert_eq!(second["scopes"], first["scopes"]);
+    world.advance(Duration::from_secs(601));
+    world.files.next_token_answer(renewed());
+    api.resolves("alice", FILES).await;
+    assert_eq!(sent(&world)[1], "user-refresh-1");
 }
 
 async fn a_grant_without_the_further_token_is_like_any_other(db: Database) {

@@ -1,6 +1,7 @@
 //! One grant, several tenants: the person says which one, and nobody else.
 
-use consentry::config::{CaptureFrom, Choice, Settings};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use consentry::config::{CaptureFrom, Choice, ChoiceOfConsent, Settings};
 use consentry_fakes::Answer;
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use crate::{
 on_both_engines! {
     a_person_chooses_one_of_several_tenants,
     the_only_tenant_is_taken_by_itself,
+    tenants_of_this_consent_alone_are_offered,
     no_tenant_connects_nothing,
     nobody_else_chooses,
     what_was_not_offered_is_not_chosen,
@@ -31,6 +33,7 @@ fn choosing(settings: &mut Settings) {
         label: "{name} ({kind})".into(),
         name: "site_id".into(),
         optional: false,
+        consent: None,
     });
     let host = capture(CaptureFrom::Choice, "uri", &[".files.example"]);
     provider.reads.captures.insert("site_url".into(), host);
@@ -107,6 +110,47 @@ async fn the_only_tenant_is_taken_by_itself(db: Database) {
     alice.connects("octocat").await.is("connected");
     let values = world.api("files").resolves("alice", FILES).await["credential"]["values"].clone();
     assert_eq!(values, json!({"site_id": "one", "site_url": "https://one.files.example"}));
+}
+
+/// As Xero does it: the access token says which of them came with it.
+async fn tenants_of_this_consent_alone_are_offered(db: Database) {
+    let world = World::start_with(db, |settings| {
+        choosing(settings);
+        let consent = ChoiceOfConsent { path: "event".into(), claim: "event_id".into() };
+        files(settings).reads.choice.as_mut().expect("it has one").consent = Some(consent);
+    })
+    .await;
+    let list = [("one", "e-1"), ("two", "e-2"), ("three", "e-2")];
+    let list: Vec<Value> = list
+        .into_iter()
+        .map(|(id, event)| {
+            let mut site = site(id, id);
+            site["event"] = event.into();
+            site
+        })
+        .collect();
+    world.files.always_answer("/tenants", sites(&list));
+    let token = |event: &str| {
+        let claims = BASE64_URL_SAFE_NO_PAD.encode(json!({ "event_id": event }).to_string());
+        let body =
+            json!({"access_token": format!("e30.{claims}.x"), "token_type": "Bearer", "expires_in": 3600});
+        Answer::json(200, &body)
+    };
+    let link = world.api("files").asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    for (event, page, first) in [("e-2", "needs-input", "two"), ("e-9", "needs-input", "one")] {
+        world.files.next_token_answer(token(event));
+        world.files.next_answer("/me", Answer::json(200, &json!({"id": 7, "login": "octocat"})));
+        alice.connects("octocat").await.is(page);
+        let offered = alice.page().html.matches("name=\"tenant\"").count();
+        assert_eq!(offered, if event == "e-2" { 2 } else { 3 }, "{event}");
+        assert!(alice.page().form_to("/input").fields.contains(&("tenant".into(), first.into())));
+        alice.opens(&link.url).await.is("ready");
+    }
+    world.files.next_token_answer(token("e-1"));
+    world.files.next_answer("/me", Answer::json(200, &json!({"id": 7, "login": "octocat"})));
+    alice.connects("octocat").await.is("connected");
+    assert_eq!(world.api("files").resolves("alice", FILES).await["credential"]["values"]["site_id"], "one");
 }
 
 async fn no_tenant_connects_nothing(db: Database) {

@@ -65,6 +65,7 @@ pub(super) fn renewed(word: &str) -> Renewed {
         granted: scopes(&["repo"]),
         access_expires_at: Some(after(3_600)),
         refresh_expires_at: Some(after(7_200)),
+        values: values(&[("instance_url", &format!("https://example/{word}"))]),
         warned_until: after(0),
     }
 }
@@ -158,6 +159,8 @@ async fn a_refresh_is_stored_and_seen_at_once(db: Database) {
     assert_eq!((read.access_expires_at, read.refresh_expires_at), (Some(after(3_600)), Some(after(7_200))));
     assert_eq!((read.refreshed_at, read.updated_at, read.grant), (Some(after(9)), after(9), mine.grant));
     assert_eq!((read.failures, read.failure, read.next_attempt_at), (0, None, None));
+    assert_eq!((&handed.values, &read.values), (&next.values, &next.values));
+    assert_ne!(next.values, mine.values);
     assert_eq!(stored.mended_generation, None, "nobody had refused its predecessor");
     assert!(db.store.commit_refresh(&lease, &renewed("3"), after(9)).await.unwrap().is_none(), "once");
 }

@@ -260,7 +260,7 @@ fn way(fact: &Fact) -> &str {
 /// The parameters of one of the tables with placeholders.
 fn filled(texts: BTreeMap<String, String>, fact: &Fact, token: &str) -> Vec<Pair> {
     let fill = |text: String| {
-        let text = text.replace("{access_token}", token).replace("{token}", token);
+        let text = fact.after(&text).replace("{access_token}", token).replace("{token}", token);
         text.replace("{client_id}", &fact.client_id()).replace("{client_secret}", &fact.client_secret())
     };
     texts.into_iter().map(|(name, text)| (name, fill(text))).collect()
@@ -507,7 +507,9 @@ fn revocation(fact: &Fact, state: &mut State, asked: &Asked) -> Result<Option<To
     }
     let holds = bearer || in_address || params.iter().any(|(_, value)| *value == token);
     let holds = holds || fact.texts("revocation.headers").values().any(|value| value.contains("{token}"));
-    demand(holds, || "the entry's revocation holds no token".to_owned())?;
+    // Some are told whose grant it is instead.
+    let holds = holds || params.iter().any(|(_, value)| fact.kept().values().any(|kept| kept == value));
+    demand(holds, || "the entry's revocation says of nothing that it shall end".to_owned())?;
     let pairs = match (bearer, text("client_authentication")) {
         (true, _) => {
             let found = asked.header("authorization").map(str::to_owned);
