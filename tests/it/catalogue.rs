@@ -1,6 +1,8 @@
 //! The catalogue as an operator meets it: a folder of entries of their own, laid over the built-in ones, listed, shown,
 //! linted and compared by the real program.
 
+mod words;
+
 use std::{fs, path::Path, process::Command};
 
 use serde_json::Value;
