@@ -12,6 +12,7 @@ mod environment;
 mod findings;
 mod first_key;
 mod load;
+mod logo;
 mod misspelt;
 mod network;
 mod notes;
@@ -27,7 +28,7 @@ mod units;
 mod usage;
 pub mod variables;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use consentry_elicitation::Prefer;
 use url::Url;
@@ -42,6 +43,7 @@ pub use self::{
     findings::ConfigError,
     first_key::{FirstKey, first_key, sqlite_file},
     load::{DEFAULTS, load, load_catalogue, provider_table},
+    logo::{LOGO_MAX, Logo, LogoType},
     network::NotANetwork,
     notes::notes,
     pattern::Pattern,
@@ -99,6 +101,8 @@ pub struct Settings {
     pub providers: Vec<Provider>,
     /// What can be connected by typing a key.
     pub secret_forms: Vec<SecretForm>,
+    /// The logos of those that have one, of whatever kind.
+    pub logos: BTreeMap<ProviderId, Logo>,
     /// Sentences of variables that look like settings and set nothing.
     pub ignored: Vec<String>,
 }

@@ -19,7 +19,7 @@ mod resolver;
 use std::{fmt, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, Request, header};
-use url::Url;
+use url::{Host, Url};
 use zeroize::Zeroizing;
 
 pub use self::{
@@ -109,6 +109,9 @@ struct Clients {
     open: reqwest::Client,
     trusted: reqwest::Client,
     policy: Arc<AddressPolicy>,
+    lookup: Lookup,
+    /// Whether a proxy resolves the names of the public internet.
+    proxied: bool,
     limits: Limits,
     clock: Clock,
     metrics: Metrics,
@@ -132,6 +135,7 @@ impl Outbound {
             open = open.proxy(reqwest::Proxy::all(proxy.clone()).map_err(|_| SetupError::Proxy)?);
         }
         let policy = Arc::new(settings.policy);
+        let proxied = settings.proxy.is_some();
         let resolver = |route, proxy| Checked {
             policy: Arc::clone(&policy),
             route,
@@ -147,6 +151,8 @@ impl Outbound {
                 .dns_resolver(resolver(Route::Trusted, None))
                 .build()
                 .map_err(|_| SetupError::Tls)?,
+            lookup: lookup.clone(),
+            proxied,
             limits: settings.limits,
             policy,
             clock,
@@ -161,6 +167,24 @@ impl Outbound {
     /// [`RefusedTarget`].
     pub fn check(&self, url: &Url) -> Result<(), RefusedTarget> {
         self.0.policy.check(url)
+    }
+
+    /// Whether a request to `url` would be sent, DNS asked as well: for addresses that a person types. A name of which
+    /// nobody knows in time is let through; a request to it will fail by itself.
+    ///
+    /// # Errors
+    /// [`RefusedTarget`].
+    pub async fn admits(&self, url: &Url) -> Result<(), RefusedTarget> {
+        let route = self.0.policy.route(url)?;
+        let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
+        if self.0.proxied && route == Route::Open {
+            return Ok(());
+        }
+        let found = tokio::time::timeout(self.0.limits.connect, self.0.lookup.addresses(name)).await;
+        match found {
+            Ok(Ok(addresses)) if !self.0.policy.admits(route, &addresses) => Err(RefusedTarget::Address),
+            _ => Ok(()),
+        }
     }
 
     /// Sends one request, once, and returns whatever is answered, 3xx to 5xx included.

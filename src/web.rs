@@ -16,6 +16,7 @@ pub mod here;
 mod input;
 pub mod leaving;
 pub mod limit;
+mod logo;
 pub mod outcome;
 pub mod pages;
 pub mod parameters;

@@ -129,6 +129,9 @@ fn what_to_do(unfit: Unfit) -> &'static str {
             "The value must be a host of this provider, or its part of one: letters, digits and hyphens, without \
              a scheme, port or path; `GET /v1/providers` shows an example."
         }
+        Unfit::Private => {
+            "The value leads to an address that may not be called, such as one of a private network."
+        }
         Unfit::Pattern => {
             "The value does not look as this provider's must; `GET /v1/providers` shows an example."
         }

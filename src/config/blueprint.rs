@@ -26,7 +26,8 @@ const ADDRESSES: &[&str] = &[
     "resource",
 ];
 /// Tables, or lists of tables, with an address under `url` or `base_url`.
-const CALLS: &[&str] = &["revocation", "renewal", "token_steps", "probe", "choice", "granted", "use"];
+const CALLS: &[&str] =
+    &["revocation", "renewal", "token_steps", "probe", "choice", "granted", "use", "preconditions"];
 /// What such a table says beside: headers, parameters.
 const TEXTS: &[&str] = &["headers", "params", "query", "basic"];
 /// What is never kept here.
@@ -82,6 +83,28 @@ impl Blueprint {
             }
         }
         known
+    }
+
+    /// A sentence for people with these values in it: choices by their labels, and what nobody has said yet by what it is
+    /// called.
+    pub fn told(&self, text: &str, values: &Values) -> String {
+        let mut told = String::with_capacity(text.len());
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(text) => told.push_str(text),
+                Piece::Name(name, _) => {
+                    let variable = self.variables.get(name);
+                    // Before the provider has said it, there is a sample.
+                    let known =
+                        values.get(name).filter(|_| variable.is_none_or(|it| it.from_callback.is_none()));
+                    let shown = known.map(|value| {
+                        variable.and_then(|it| it.choices.get(value)).map_or(value, String::as_str)
+                    });
+                    told.push_str(shown.or(variable.map(|it| it.label.as_str())).unwrap_or(name));
+                }
+            }
+        }
+        told
     }
 
     /// The provider that `base` is with these values, checked like any other.

@@ -5,6 +5,7 @@
 mod authorization_servers;
 mod entries;
 mod kinds;
+mod logos;
 mod mcp_endpoint;
 mod mcp_servers;
 mod providers;
@@ -77,6 +78,7 @@ pub(super) fn settings(
     };
     let servers = list::<raw::AuthorizationServer>(&mut table, "authorization_servers", checker.findings);
     let authorization_servers = checker.authorization_servers(servers);
+    let logos = checker.logos(&mut table);
     checker.presets(&mut table, &layers.catalogue);
     let (providers, secret_forms) = checker.every_provider(&mut table);
     checker.reachable(&providers);
@@ -109,6 +111,7 @@ pub(super) fn settings(
         mcp_servers,
         providers,
         secret_forms,
+        logos,
         ignored,
     })
 }

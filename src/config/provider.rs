@@ -103,6 +103,16 @@ pub struct Provider {
     pub variables: Values,
 }
 
+impl Provider {
+    /// A sentence for people, with what stands for its variables: what is known of them, else what they are called.
+    pub fn told(&self, text: &str) -> String {
+        match &self.blueprint {
+            Some(blueprint) => blueprint.told(text, &self.variables),
+            None => text.to_owned(),
+        }
+    }
+}
+
 /// What an error code of a token endpoint means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {

@@ -30,6 +30,7 @@ impl World {
             fs::write(path(name), BASE64_STANDARD.encode(Random.bytes::<32>())).unwrap();
         }
         let pem = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(path("acme.svg"), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
         fs::write(path("public.crt"), pem.cert.pem()).unwrap();
         fs::write(path("public.key"), pem.signing_key.serialize_pem()).unwrap();
         let secret = || Random.secret().expose().to_owned();
@@ -50,6 +51,7 @@ impl World {
     /// Loads `text` with the file names of the example moved into the directory.
     fn load(&self, text: &str) -> Result<Settings, Vec<ConfigError>> {
         let mut text = text.replace("/run/secrets/acme_client_secret", &self.path("acme"));
+        text = text.replace("/etc/consentry/logos/acme.svg", &self.path("acme.svg"));
         text = text.replace("/run/secrets/photos_client_key.pem", &self.path("public.key"));
         for name in ["consentry.key", "public.crt", "public.key", "internal.crt", "internal.key"] {
             let file = name.replace("internal", "public");
@@ -398,6 +400,15 @@ fn r103_what_cannot_work_is_refused_by_its_key() {
         ),
         ("[[providers]]", "choice = { id = \"id\", label = \"name\", as = \"site\" }", "providers[0].choice"),
         ("[[providers]]", "picker = \"\"", "providers[0].picker"),
+        ("[[providers]]", "picker = \"Choose at {canary}.\"", "providers[0].picker"),
+        (
+            "[[providers]]",
+            "preconditions = [{ kind = \"admin\", text = \"At {canary}.\" }]",
+            "providers[0].preconditions[0].text",
+        ),
+        ("[[providers]]", "logo = 4", "providers[0].logo"),
+        ("[[providers]]", "logo = \"/nothing/here.svg\"", "providers[0].logo"),
+        ("[[providers]]", "logo = \"/\"", "providers[0].logo"),
         (
             "[[providers]]",
             "preconditions = [{ kind = \"admin\", text = \"x\", url = \"http://canary\" }]",

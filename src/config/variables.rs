@@ -82,6 +82,9 @@ pub enum Unfit {
     /// Not a host, or one outside of what is allowed.
     #[error("is not a host of this provider")]
     Host,
+    /// It leads to an address that is not called.
+    #[error("leads to an address that may not be called")]
+    Private,
     /// Against the pattern, or with characters that no value has.
     #[error("does not look as it must")]
     Pattern,

@@ -11,7 +11,7 @@ use crate::{
     app::App,
     config::{
         Blueprint, NotGiven, Provider,
-        variables::{Ask, Unfit, Variable},
+        variables::{Ask, Part, Unfit, Variable},
     },
     connection::Connection,
     elicitation::{Attempt, Elicitation, OwnedOpen},
@@ -135,11 +135,35 @@ pub async fn type_in(
     if !wrong.is_empty() {
         return Ok(Typed::Wrong(wrong));
     }
+    if let Err(unfit) = is_reachable(app, asked, &typed).await {
+        let name = blueprint.variables.iter().filter(|(name, it)| is_the_persons(blueprint, asked, name, it));
+        let (hosts, others): (Vec<_>, Vec<_>) =
+            name.partition(|(_, variable)| matches!(variable.part, Part::Host(_)));
+        let of = if hosts.is_empty() { others } else { hosts };
+        return Ok(Typed::Wrong(of.into_iter().map(|(name, _)| (name.clone(), unfit)).collect()));
+    }
     if app.store.type_values(mine, &typed, app.clock.now()).await? {
         Ok(Typed::Taken)
     } else {
         Err(Refusal::Moved)
     }
+}
+
+/// Whether what comes of these values may be called, DNS asked as well: better told at the field than after the trip.
+async fn is_reachable(app: &App, asked: &Elicitation, typed: &Values) -> Result<(), Unfit> {
+    let known = app.providers.variables(&asked.provider, &[&asked.values, typed]).values;
+    let provider = match app.providers.departing(&asked.provider, &[&known]) {
+        Ok(provider) => provider,
+        // Each value fits; what comes of it may not be called.
+        Err(NotConcrete::Unfit) => return Err(Unfit::Private),
+        // Not by this form.
+        Err(NotConcrete::Missing(_) | NotConcrete::Unconfigured) => return Ok(()),
+    };
+    let issuer = provider.issuer.as_deref().and_then(|issuer| url::Url::parse(issuer).ok());
+    for url in [issuer, provider.token_endpoint.clone()].into_iter().flatten() {
+        app.outbound.admits(&url).await.map_err(|_| Unfit::Private)?;
+    }
+    Ok(())
 }
 
 fn is_the_persons(blueprint: &Blueprint, asked: &Elicitation, name: &str, variable: &Variable) -> bool {

@@ -19,7 +19,7 @@ pub use self::{
     machine::Machine,
     step::{Action, Answer, Event, Finish, Pause, Seen, Spans, Write},
     verdict::{
-        ACCOUNT_MISMATCH, CONSENT_EXPIRED, Circumstances, REFRESH_EXPIRED, REFUSED, ROTATION_LOST,
+        ACCOUNT_MISMATCH, CONSENT_EXPIRED, Circumstances, REASONS, REFRESH_EXPIRED, REFUSED, ROTATION_LOST,
         UNAUTHORIZED, Verdict, judge,
     },
 };

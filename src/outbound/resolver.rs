@@ -53,7 +53,7 @@ impl Resolve for Checked {
 }
 
 impl Lookup {
-    async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+    pub(super) async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         match self {
             Self::System if is_localhost(name) => {
                 Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])

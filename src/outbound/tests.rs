@@ -301,7 +301,15 @@ async fn r89_names_are_judged_by_their_addresses() {
     {
         let error = here(&[], answers).get_json(&url, None).await.unwrap_err();
         assert_eq!(error, OutboundError::Refused(RefusedTarget::Address), "{answers:?}");
+        // And is said before anything is to be sent.
+        assert_eq!(here(&[], answers).admits(&url).await, Err(RefusedTarget::Address), "{answers:?}");
     }
+    assert_eq!(here(&[], &["93.184.215.14"]).admits(&url).await, Ok(()));
+    assert_eq!(here(&[], &[]).admits(&url).await, Ok(()), "a name that nobody knows is told by the request");
+    let proxied = OutboundSettings { proxy: Some("http://127.0.0.1:9".parse().unwrap()), ..settings() };
+    let lookup = Lookup::Fixed(vec!["10.0.0.1".parse().unwrap()]);
+    let proxied = Outbound::with_lookup(proxied, Clock::system(), &lookup).unwrap();
+    assert_eq!(proxied.admits(&url).await, Ok(()), "names are the proxy's");
     assert_eq!(peer.connections.load(Ordering::SeqCst), 0);
     let own = here(&[&format!("own.example:{}", peer.port)], &["127.0.0.1"]);
     let url = Url::parse(&format!("http://own.example:{}/", peer.port)).unwrap();

@@ -7,6 +7,7 @@ use crate::{
     connect::{self, Opened, Refusal, View},
     connection::Connection,
     elicitation::{Attempt, AttemptId, Elicitation, ElicitationId, OwnedOpen, State},
+    provider::ProviderError,
     store::Visit,
 };
 
@@ -68,6 +69,9 @@ pub async fn agree(here: Here, Segments(id): Segments<String>, Body(body): Body)
                 response.headers_mut().append(header::SET_COOKIE, cookie);
             }
             response
+        }
+        Err(Refusal::Provider(ProviderError::Policy)) if here.settings(&opened).1.is_some() => {
+            here.input_refused(&opened, &mine)
         }
         Err(Refusal::Provider(error)) => here.provider_failed(&error, &opened),
         Err(refusal) => here.refuse(refusal, asked.id, Some(&opened.visitor)),
@@ -248,7 +252,7 @@ impl Here {
             message: asked.message.as_deref().and_then(Message::new),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
-            notes: self.notes(asked),
+            notes: self.notes(opened),
             settings,
             change,
             provider_host: self.provider_host(opened),
@@ -262,12 +266,15 @@ impl Here {
     }
 
     /// What must be there first, and what is chosen on the provider's page.
-    fn notes(&self, asked: &Elicitation) -> Vec<pages::Note> {
-        let Some(provider) = self.app.providers.get(&asked.provider) else { return Vec::new() };
+    fn notes(&self, opened: &Opened) -> Vec<pages::Note> {
+        let Some(provider) = connect::leads_to(&self.app, opened) else { return Vec::new() };
         let first = provider.reads.preconditions.iter().map(|one| (&one.text, one.url.clone()));
         let all = first.chain(provider.reads.picker.iter().map(|text| (text, None)));
         let note = |(text, url): (&String, Option<url::Url>)| {
-            Some(pages::Note { text: Message::new(text)?, link: url.and_then(pages::Away::new) })
+            Some(pages::Note {
+                text: Message::new(&provider.told(text))?,
+                link: url.and_then(pages::Away::new),
+            })
         };
         all.filter_map(note).collect()
     }
@@ -304,7 +311,7 @@ impl Here {
         self.post_of(asked, "decline")
     }
 
-    fn provider_failed(&self, error: &crate::provider::ProviderError, opened: &Opened) -> Response {
+    fn provider_failed(&self, error: &ProviderError, opened: &Opened) -> Response {
         let asked = opened.mine.elicitation();
         let provider = Some(self.asked(asked).provider);
         let frame = self.frame_of(&opened.visitor);
@@ -315,6 +322,7 @@ impl Here {
             frame,
             provider,
             again: Some(self.agree_post(asked)),
+            change: self.settings(opened).1,
             decline: Some(self.decline_post(asked)),
         })
     }

@@ -68,6 +68,7 @@ impl Here {
                 frame: self.frame(),
                 provider: None,
                 again: None,
+                change: None,
                 decline: None,
             }),
         }

@@ -28,6 +28,11 @@ const FIXED: [(HeaderName, HeaderValue); 8] = [
     (HeaderName::from_static("x-dns-prefetch-control"), HeaderValue::from_static("off")),
 ];
 
+/// What a handler may say more exactly: what a picture of the operator's may do, how long an answer is kept, what a link
+/// may tell.
+const MORE_EXACTLY: [HeaderName; 3] =
+    [header::CONTENT_SECURITY_POLICY, header::CACHE_CONTROL, header::REFERRER_POLICY];
+
 /// All of them, as an answer carries them that says nothing more exactly.
 pub fn every(public_url: &PublicUrl) -> Vec<(HeaderName, HeaderValue)> {
     let mut every = FIXED.to_vec();
@@ -42,12 +47,12 @@ pub fn every(public_url: &PublicUrl) -> Vec<(HeaderName, HeaderValue)> {
     every
 }
 
-/// Sets them; a handler may have said more exactly how long an answer is kept and what a link may tell.
+/// Sets them, but for what a handler has said more exactly.
 pub async fn secure(State(app): State<App>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in every(&app.settings.public_url) {
-        if name == header::CACHE_CONTROL || name == header::REFERRER_POLICY {
+        if MORE_EXACTLY.contains(&name) {
             headers.entry(name).or_insert(value);
         } else {
             headers.insert(name, value);

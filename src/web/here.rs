@@ -21,7 +21,7 @@ use crate::{
 use super::{
     cookies::{self, Cookies},
     csrf,
-    pages::{self, Asked, Away, Frame, Label, Page, Permission, Post, SignedIn},
+    pages::{self, Asked, Away, Frame, Label, Mark, Page, Permission, Post, SignedIn},
     request_id::RequestId,
 };
 
@@ -114,11 +114,19 @@ impl Here {
     pub fn asked(&self, elicitation: &Elicitation) -> Asked {
         let server = self.app.server(&elicitation.server);
         let server = server.map_or(elicitation.server.as_str(), |server: &McpServer| &server.name);
+        let provider = Label::new(&self.app.provider_name(&elicitation.provider));
         Asked {
             server: Label::new(server),
-            provider: Label::new(&self.app.provider_name(&elicitation.provider)),
+            mark: self.mark(&elicitation.provider, &provider),
+            provider,
             client: elicitation.client_name.as_deref().map(Label::new),
         }
+    }
+
+    /// What stands for a provider where a picture would.
+    pub fn mark(&self, id: &ProviderId, name: &Label) -> Mark {
+        let logo = self.app.settings.logos.get(id);
+        Mark::new(id.as_str(), name).with_logo(logo.map(|logo| logo.path.as_str()))
     }
 
     /// Scopes in the words of an elicitation's provider.

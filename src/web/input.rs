@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use axum::response::Response;
 
 use crate::{
-    config::variables::{Unfit, VARIABLE_MAX},
+    config::variables::{Part, Unfit, VARIABLE_MAX, Variable},
     connect::{self, Inputs, Opened, Refusal, Typed},
     elicitation::{Elicitation, OwnedOpen},
 };
 
 use super::{
     here::{Here, connect_path, done_path, see_other},
-    pages::{self, Choice, Field, FieldProblem, Label},
+    pages::{self, Choice, Field, FieldProblem, Label, Within},
     segments::{Body, Segments},
 };
 
@@ -54,6 +54,13 @@ impl Here {
         self.input_page(opened, mine, self.inputs(opened), &BTreeMap::new())
     }
 
+    /// The page again, where what was said leads to a place that is not called.
+    pub fn input_refused(&self, opened: &Opened, mine: &OwnedOpen) -> Response {
+        let inputs = self.inputs(opened);
+        let wrong = inputs.fields.iter().map(|field| (field.name.clone(), Unfit::Private)).collect();
+        self.input_page(opened, mine, inputs, &wrong)
+    }
+
     /// What the person said before, for `ready`: each label with what stands there, and the link to change it.
     pub fn settings(&self, opened: &Opened) -> (Vec<pages::Setting>, Option<String>) {
         let inputs = self.inputs(opened);
@@ -87,6 +94,7 @@ impl Here {
                 max_length: u32::try_from(VARIABLE_MAX).unwrap_or(u32::MAX),
                 choices: Choice::all(&variable.choices),
                 autocomplete: "off",
+                within: within(&variable),
             }
         });
         self.show(&pages::NeedsInput {
@@ -96,6 +104,20 @@ impl Here {
             submit: self.post_of(asked, "input"),
             decline: self.decline_post(asked),
         })
+    }
+}
+
+/// The ends of the hosts that are taken, to be told of one that is not.
+fn within(variable: &Variable) -> Option<Within> {
+    match &variable.part {
+        Part::Host(tail) if !tail.is_empty() => Some(Within::Before(tail.clone())),
+        Part::Host(_) | Part::Elsewhere if !variable.suffixes.is_empty() => {
+            Some(Within::Ends(variable.suffixes.join(", ")))
+        }
+        Part::Host(_) | Part::Elsewhere if !variable.hosts.is_empty() => {
+            Some(Within::One(variable.hosts.join(", ")))
+        }
+        Part::Host(_) | Part::Elsewhere => None,
     }
 }
 
@@ -109,6 +131,8 @@ fn problem(unfit: Unfit) -> FieldProblem {
         Unfit::Empty => FieldProblem::Missing,
         Unfit::TooLong => FieldProblem::TooLong,
         Unfit::NotOffered => FieldProblem::NotOffered,
-        Unfit::Host | Unfit::Pattern => FieldProblem::Pattern,
+        Unfit::Host => FieldProblem::Host,
+        Unfit::Private => FieldProblem::Private,
+        Unfit::Pattern => FieldProblem::Pattern,
     }
 }

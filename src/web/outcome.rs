@@ -109,7 +109,7 @@ impl Here {
             Outcome::AdminApproval => self.show(&pages::AdminApproval {
                 frame: self.frame_of(&opened.visitor),
                 asked: self.asked(asked),
-                approve: self.approval_page(asked),
+                approve: self.approval_page(opened),
                 code: attempt.detail.as_deref().map(Label::new),
                 again: self.agree_post(asked),
                 decline: self.decline_post(asked),
@@ -118,6 +118,7 @@ impl Here {
                 frame: self.frame_of(&opened.visitor),
                 provider: Some(self.asked(asked).provider),
                 again: Some(self.agree_post(asked)),
+                change: self.settings(opened).1,
                 decline: Some(self.decline_post(asked)),
             }),
             Outcome::Misconfigured => self.show(&pages::ProviderMisconfigured {
@@ -188,8 +189,8 @@ impl Here {
     }
 
     /// Where an administrator allows it, as far as the settings say.
-    fn approval_page(&self, asked: &Elicitation) -> Option<pages::Away> {
-        let provider = self.app.providers.get(&asked.provider)?;
+    fn approval_page(&self, opened: &Opened) -> Option<pages::Away> {
+        let provider = connect::leads_to(&self.app, opened)?;
         let admins = provider.reads.preconditions.iter().filter(|one| one.kind == PreconditionKind::Admin);
         admins.filter_map(|one| one.url.clone()).find_map(pages::Away::new)
     }
@@ -202,12 +203,7 @@ impl Here {
             State::Completed => self.connected(opened, asked, None),
             State::Declined => self.show(&pages::Declined { frame, asked: who }),
             State::Cancelled => {
-                let by = match reason {
-                    Some("disconnected") => CancelledBy::Disconnect,
-                    Some("cancelled_by_client") => CancelledBy::Client,
-                    Some("cancelled_by_operator") => CancelledBy::Operator,
-                    _ => CancelledBy::Server,
-                };
+                let by = CancelledBy::of(reason);
                 self.show(&pages::Cancelled { frame, asked: who, by })
             }
             State::Expired => {
@@ -215,10 +211,7 @@ impl Here {
                 self.show(&pages::Expired { frame, asked: who, restart })
             }
             State::Failed => {
-                let because = match reason {
-                    Some("provider_removed") => FailedBecause::Removed,
-                    _ => FailedBecause::Refused,
-                };
+                let because = FailedBecause::of(reason);
                 self.show(&pages::Failed { frame, asked: who, because })
             }
             // An open elicitation has no outcome yet; its question is the page.

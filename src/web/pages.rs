@@ -11,6 +11,7 @@ mod entry;
 mod form;
 mod frame;
 mod label;
+mod mark;
 mod name;
 mod notice;
 mod outcome;
@@ -29,9 +30,10 @@ pub use connection::{Connection, Disconnect, Happened, History, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
 pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Note, Ready, Setting, SignIn, SignInFor, Why};
-pub use form::{Choice, Field, FieldProblem, NeedsInput, Replaced, Secret, SecretField, SecretState};
+pub use form::{Choice, Field, FieldProblem, NeedsInput, Replaced, Secret, SecretField, SecretState, Within};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};
+pub use mark::Mark;
 pub use name::Name;
 pub use outcome::{
     Account, Cancelled, CancelledBy, Connected, Declined, Expired, Failed, FailedBecause, PartlyConnected,

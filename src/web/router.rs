@@ -20,7 +20,7 @@ use super::{
     here::{Here, see_other},
     input, leaving,
     limit::{self, ByAddress},
-    outcome,
+    logo, outcome,
     pages::Bad,
     request_id, secret,
     segments::Segments,
@@ -87,7 +87,11 @@ async fn method_not_allowed(here: Here) -> Response {
 }
 
 async fn file(here: Here, Segments(name): Segments<String>) -> Response {
-    let Some(asset) = assets::find(&format!("/static/{name}")) else { return here.not_found() };
+    let path = format!("/static/{name}");
+    if let Some(logo) = here.app.settings.logos.values().find(|logo| logo.path == path) {
+        return logo::answer(logo);
+    }
+    let Some(asset) = assets::find(&path) else { return here.not_found() };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type)),
         (header::CACHE_CONTROL, HeaderValue::from_static(assets::CACHE_CONTROL)),

@@ -21,6 +21,7 @@ mod documents;
 mod entries;
 mod flow;
 mod keys;
+mod logos;
 mod mcp;
 mod model;
 mod operator;

@@ -19,6 +19,8 @@ on_both_engines!(
     the_person_is_asked_once_and_everything_goes_there,
     what_does_not_fit_is_said_and_nothing_is_kept,
     what_was_typed_can_be_changed,
+    what_may_not_be_called_is_said_at_the_field,
+    what_must_be_there_first_is_told_with_what_was_typed,
     the_caller_says_it_and_nobody_is_asked,
     r110_a_caller_is_told_what_it_may_say,
     the_response_says_it,
@@ -144,8 +146,8 @@ async fn what_does_not_fit_is_said_and_nothing_is_kept(db: Database) {
     let mut alice = stand.opens(&answer).await;
     for (value, said) in [
         ("", "Fill in Your site"),
-        ("evil.example", "does not look as it should"),
-        ("127.0.0.13#", "does not look as it should"),
+        ("evil.example", "Your site must be one of these"),
+        ("127.0.0.13#", "must be one of these: 127.0.0.3, 127.0.0.13"),
         (&"a".repeat(300), "too long"),
     ] {
         let form = alice.page().form_to("/input").set("site", value);
@@ -166,6 +168,37 @@ async fn what_does_not_fit_is_said_and_nothing_is_kept(db: Database) {
     alice.follows().await;
     alice.page().is("needs-input");
     assert_eq!(stand.redeemed(), [0, 0]);
+}
+
+/// R73: the outbound guard refuses it, and the person is told where they can mend it, before any trip.
+async fn what_may_not_be_called_is_said_at_the_field(db: Database) {
+    let stand = Stand::with(db, &format!("hosts = [\"{FIRST}\", \"{SECOND}\", \"10.11.12.13\"]")).await;
+    let answer = stand.resolves(Value::Null).await;
+    let mut alice = stand.opens(&answer).await;
+    let form = alice.page().form_to("/input").set("site", "10.11.12.13");
+    let page = alice.submits(form).await.is("needs-input");
+    let text = page.text();
+    assert!(text.contains("Your site leads to an address that we may not use"), "{text}");
+    assert!(page.html.contains("aria-invalid=\"true\" aria-describedby=\"wrong-1"), "{}", page.html);
+    let id = link(&answer["elicitation"]).id.parse().unwrap();
+    assert!(stand.world.database.store.elicitation(id).await.unwrap().unwrap().typed.is_empty());
+    // The other one will do.
+    types(&mut alice, FIRST).await;
+    alice.connects("octocat").await.is("connected");
+}
+
+async fn what_must_be_there_first_is_told_with_what_was_typed(db: Database) {
+    let first = format!(
+        "hosts = [\"{FIRST}\", \"{SECOND}\"]\n[[providers.preconditions]]\nkind = \"admin\"\n\
+         text = \"An administrator of {{site}} must have allowed it.\"\nurl = \"https://{{site}}/apps\"\n"
+    );
+    let stand = Stand::with(db, &first).await;
+    let mut alice = stand.opens(&stand.resolves(Value::Null).await).await;
+    types(&mut alice, SECOND).await;
+    let page = alice.page().is("ready");
+    let text = page.text();
+    assert!(text.contains("An administrator of 127.0.0.13 must have allowed it."), "{text}");
+    assert!(page.links().iter().any(|(url, _)| url.as_str() == "https://127.0.0.13/apps"));
 }
 
 async fn what_was_typed_can_be_changed(db: Database) {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What an operator alone can say, and stands in no entry.
-pub(in crate::config) const OPERATORS: [&str; 8] = [
+pub(in crate::config) const OPERATORS: [&str; 9] = [
     "id",
     "preset",
     "client_id",
@@ -19,6 +19,7 @@ pub(in crate::config) const OPERATORS: [&str; 8] = [
     "client_key_id",
     "client_key_thumbprint",
     "values",
+    "logo",
 ];
 /// The variable of the registration that an entry is given to be checked.
 const PLACEHOLDER: &str = "REGISTRATION";

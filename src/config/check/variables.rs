@@ -93,6 +93,7 @@ impl Checker<'_> {
             Some(values) => shape(values, &format!("{at}.values"), self.findings)?,
             None => BTreeMap::new(),
         };
+        self.sentences(at, own, &raw);
         let later = later(own);
         let mut parts = self.uses(at, own, &raw, &later);
         let mut variables = BTreeMap::new();
@@ -122,6 +123,22 @@ impl Checker<'_> {
             blueprint.given.get(name).or(sample)
         });
         Some(blueprint)
+    }
+
+    /// In a sentence, people read what a variable stands for; braces mean nothing to them.
+    fn sentences(&mut self, at: &str, own: &Table, declared: &BTreeMap<String, raw::Variable>) {
+        let picker = own.get("picker").and_then(Value::as_str).map(|text| ("picker".to_owned(), text));
+        let list = own.get("preconditions").and_then(Value::as_array).into_iter().flatten().enumerate();
+        let texts = list
+            .filter_map(|(n, one)| Some((format!("preconditions[{n}].text"), one.get("text")?.as_str()?)));
+        let texts: Vec<(String, &str)> = texts.chain(picker).collect();
+        for (key, text) in texts {
+            let known = pieces(text).into_iter().all(|piece| match piece {
+                Piece::Name(name, _) => declared.contains_key(name),
+                Piece::Text(_) => true,
+            });
+            self.demand(known, format!("{at}.{key}"), "has something in braces that is no variable");
+        }
     }
 
     /// Where each variable stands; a host wins. What is not declared is refused.

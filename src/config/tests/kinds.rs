@@ -109,3 +109,21 @@ fn a_token_is_used_by_what_is_known_of_it() {
     let refused = world.refused(&oauth("{ headers = { Authorization = \"{refresh_token}\" } }"));
     assert_eq!(refused, ["providers[0].use.headers"]);
 }
+
+/// A logo is for any kind, is read at start, and is refused by its key.
+#[test]
+fn a_logo_is_for_any_kind() {
+    let world = World::new();
+    let logo = |file: &str| format!("name = \"Keyed\"\nlogo = \"{}\"", world.path(file));
+    let settings = world.load(&without("name = \"Keyed\"", &logo("acme.svg"))).unwrap();
+    let logo_of_keyed = &settings.logos[&settings.secret_forms[0].id];
+    assert_eq!(logo_of_keyed.kind, LogoType::Svg);
+    let settings = world.load(&with("[[providers]]", &logo("acme.svg").replace("Keyed", "Acme"))).unwrap();
+    assert_eq!(settings.logos.len(), 1);
+    for (file, bytes) in [("canary.gif", b"GIF89a canary".to_vec()), ("canary.svg", vec![b' '; 65 * 1024])] {
+        fs::write(world.path(file), bytes).unwrap();
+        let errors = world.load(&without("name = \"Keyed\"", &logo(file))).unwrap_err();
+        assert_eq!(errors[0].key, "providers[0].logo");
+        assert_eq!(errors.len(), 1, "{errors:?}");
+    }
+}

@@ -41,6 +41,23 @@ fn a_provider_becomes_what_its_values_make_of_it() {
     assert_eq!(blueprint.known(&[&values(&[("site", "a/b")])]).missing, ["site"]);
 }
 
+/// People read no braces: a value, the label of a choice, or what it is called.
+#[test]
+fn a_sentence_tells_what_a_variable_stands_for() {
+    let rest = "picker = \"Choose a team of {site}.\"\n\
+                preconditions = [{ kind = \"admin\", text = \"Ask {site} first.\", url = \"https://{site}.desk.example.com/apps\" }]";
+    let settings =
+        World::new().load(&desk("choices = { team = \"The Team\", other = \"The Other\" }", rest)).unwrap();
+    let base = &settings.providers[0];
+    assert_eq!(base.told(&base.reads.preconditions[0].text), "Ask Your address first.");
+    let blueprint = base.blueprint.as_deref().unwrap();
+    let built = blueprint.build(base, &values(&[("site", "other")])).unwrap();
+    assert_eq!(built.told(&built.reads.preconditions[0].text), "Ask The Other first.");
+    assert_eq!(built.told(built.reads.picker.as_deref().unwrap()), "Choose a team of The Other.");
+    let url = built.reads.preconditions[0].url.as_ref().unwrap();
+    assert_eq!(url.as_str(), "https://other.desk.example.com/apps");
+}
+
 /// The operator's value wins, and nobody else gives it then.
 #[test]
 fn the_operators_value_is_the_last_word() {

@@ -25,6 +25,10 @@ pub const CONSENT_EXPIRED: &str = "consent_expired";
 /// The token was refused again after it was made anew, or could not be made anew.
 pub const UNAUTHORIZED: &str = "unauthorized";
 
+/// Every reason for which a connection needs its person, but for a changed provider.
+pub const REASONS: [&str; 6] =
+    [REFUSED, ROTATION_LOST, ACCOUNT_MISMATCH, REFRESH_EXPIRED, CONSENT_EXPIRED, UNAUTHORIZED];
+
 /// The first back-off, and what every later one grows from.
 const BASE: Duration = Duration::from_secs(1);
 /// After an answer that no token endpoint should give.

@@ -6,7 +6,10 @@ use crate::{
     clock::Millis,
     config::RevocationEnds,
     connect,
-    connection::{Account, Connection, Status},
+    connection::{Account, Connection, PROVIDER_CHANGED, Status},
+    credential::refresh::{
+        ACCOUNT_MISMATCH, CONSENT_EXPIRED, REFRESH_EXPIRED, REFUSED, ROTATION_LOST, UNAUTHORIZED,
+    },
     elicitation::Elicitation,
     store::Held,
     web::{
@@ -30,13 +33,24 @@ pub(in crate::web) fn trouble(connection: &Connection, now: Millis) -> Option<Tr
     match (connection.status, connection.reason.as_deref()) {
         (Status::Active, _) if connection.is_alive(now) => None,
         (Status::Active, _) => Some(Trouble::RanOut),
-        (Status::Quarantined, Some("account_mismatch") | None) => Some(Trouble::Stopped),
-        (Status::Quarantined, Some(_)) => Some(Trouble::Other),
-        (Status::NeedsReconnect, Some("rotation_lost")) => Some(Trouble::Lost),
-        (Status::NeedsReconnect, Some("unauthorized")) => Some(Trouble::Reported),
-        (Status::NeedsReconnect, Some("consent_expired" | "refresh_expired")) => Some(Trouble::Over),
-        (Status::NeedsReconnect, Some("refused_by_provider")) => Some(Trouble::Refused),
-        (Status::NeedsReconnect, _) => Some(Trouble::Other),
+        (Status::Quarantined, Some(reason)) => Some(of_reason(reason)),
+        (Status::Quarantined, None) => Some(Trouble::Stopped),
+        (Status::NeedsReconnect, Some(reason)) => Some(of_reason(reason)),
+        (Status::NeedsReconnect, None) => Some(Trouble::Other),
+    }
+}
+
+/// What ends a connection, as a person is told of it. Only what an older or a newer version wrote is not known.
+fn of_reason(reason: &str) -> Trouble {
+    match reason {
+        ROTATION_LOST => Trouble::Lost,
+        UNAUTHORIZED => Trouble::Reported,
+        CONSENT_EXPIRED => Trouble::Over,
+        REFRESH_EXPIRED => Trouble::Lapsed,
+        REFUSED => Trouble::Refused,
+        ACCOUNT_MISMATCH => Trouble::Stopped,
+        PROVIDER_CHANGED => Trouble::Changed,
+        _ => Trouble::Other,
     }
 }
 
@@ -69,6 +83,7 @@ impl Here {
         let renewed = connection.refreshed_at.filter(|at| *at > connection.created_at);
         let copy = connection.access_expires_at.filter(|at| *at > now && connection.is_usable(now));
         pages::Listed {
+            mark: self.mark(&connection.provider, &provider),
             standing,
             permissions: self.words(&connection.provider, &connection.granted),
             missing: self.words(&connection.provider, &missing),
@@ -127,4 +142,23 @@ fn ends_at(connection: &Connection) -> Option<Millis> {
     let fixed = [connection.consent_expires_at, connection.refresh_expires_at];
     let renewable = fixed.into_iter().flatten().min();
     renewable.or(connection.access_expires_at.filter(|_| !connection.can_refresh))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::credential::refresh::REASONS;
+
+    #[test]
+    fn every_reason_has_a_sentence_of_its_own() {
+        let provider = Label::new("Acme");
+        let mut sentences = BTreeSet::from([Trouble::Other.sentence(&provider).plain()]);
+        for reason in REASONS.into_iter().chain([PROVIDER_CHANGED]) {
+            assert!(sentences.insert(of_reason(reason).sentence(&provider).plain()), "{reason}");
+        }
+        assert_eq!(sentences.len(), REASONS.len() + 2);
+        assert_eq!(of_reason("what_nobody_wrote"), Trouble::Other);
+    }
 }

@@ -105,7 +105,9 @@ fn heading(item: &Listed) -> Sentence {
     }
 }
 
-page!(Connection, |_| Name::Connection, |_| Emblem::None, |page| heading(&page.item));
+page!(Connection, |_| Name::Connection, |page| Emblem::Mark(page.item.mark.clone()), |page| heading(
+    &page.item
+));
 
 /// What disconnecting means: here, at the provider, and for whom else.
 #[derive(Clone)]

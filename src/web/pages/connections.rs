@@ -9,6 +9,7 @@ use super::{
     connection::Parting,
     frame::{Emblem, Frame, Permission},
     label::Label,
+    mark::Mark,
     name::Name,
     page,
     sentence::Sentence,
@@ -57,6 +58,8 @@ impl Group {
 pub struct Listed {
     /// The provider.
     pub provider: Label,
+    /// Its mark.
+    pub mark: Mark,
     /// The account, where it is known.
     pub account: Option<Label>,
     /// The MCP server that uses it.
@@ -118,6 +121,10 @@ impl Listed {
             .iter()
             .map(|post| Action { label: label.clone(), weight, to: To::Post(post.clone()) })
             .collect()
+    }
+
+    pub(super) fn technical(&self) -> Vec<Permission> {
+        [self.permissions.as_slice(), &self.missing].concat()
     }
 
     fn details_label(&self) -> Sentence {

@@ -207,6 +207,10 @@ impl Ready {
         }
     }
 
+    fn technical(&self) -> Vec<Permission> {
+        [self.new.as_slice(), &self.already].concat()
+    }
+
     fn why(&self) -> Option<Why> {
         self.before.as_ref().map(|before| before.why)
     }
@@ -293,6 +297,10 @@ pub struct AlreadyConnected {
 }
 
 impl AlreadyConnected {
+    fn technical(&self) -> Vec<Permission> {
+        [self.new.as_slice(), &self.already].concat()
+    }
+
     fn news(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
         let account = text::already_account(provider, &self.account);

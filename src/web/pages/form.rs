@@ -56,8 +56,21 @@ pub struct Field {
     pub choices: Vec<Choice>,
     /// `autocomplete` (WCAG 2.2, 1.3.5); `off` where nothing fits.
     pub autocomplete: &'static str,
+    /// Which hosts are taken, where it is one or a part of one.
+    pub within: Option<Within>,
     /// What is wrong with the answer.
     pub problem: Option<FieldProblem>,
+}
+
+/// Which hosts are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// What stands before this.
+    Before(String),
+    /// Those that end with one of these.
+    Ends(String),
+    /// These.
+    One(String),
 }
 
 /// What can be wrong with an answer.
@@ -77,6 +90,8 @@ pub enum FieldProblem {
     Unwritable,
     /// It is no address of the provider.
     Host,
+    /// It leads to an address that is not called.
+    Private,
 }
 
 fn problem_text(problem: FieldProblem, field: &Label) -> Sentence {
@@ -88,12 +103,25 @@ fn problem_text(problem: FieldProblem, field: &Label) -> Sentence {
         FieldProblem::Unusual => text::secret_unusual(field),
         FieldProblem::Unwritable => text::field_unwritable(field),
         FieldProblem::Host => text::field_host(field),
+        FieldProblem::Private => text::field_private(field),
     }
 }
 
 impl Field {
     fn wrong(&self) -> Option<Sentence> {
-        self.problem.map(|problem| problem_text(problem, &self.label))
+        self.problem.map(|problem| match (problem, &self.within) {
+            (FieldProblem::Host, Some(Within::Before(tail))) => {
+                text::field_host_before(&self.label, Gap::Host(tail.clone()))
+            }
+            (FieldProblem::Host, Some(Within::Ends(ends))) => {
+                text::field_host_ends(&self.label, Gap::Host(ends.clone()))
+            }
+            (FieldProblem::Host, Some(Within::One(hosts))) => {
+                text::field_host_one(&self.label, Gap::Host(hosts.clone()))
+            }
+            (FieldProblem::Pattern, _) if self.example.is_none() => text::field_pattern_plain(&self.label),
+            _ => problem_text(problem, &self.label),
+        })
     }
 
     fn described_by(&self, at: &usize) -> String {

@@ -3,6 +3,7 @@
 use super::{
     action::{Away, Post},
     label::Label,
+    mark::Mark,
 };
 
 /// The frame of a page.
@@ -38,6 +39,8 @@ pub struct Asked {
     pub server: Label,
     /// The provider's name.
     pub provider: Label,
+    /// The provider's mark.
+    pub mark: Mark,
     /// What the MCP server says the person was using. Unproven.
     pub client: Option<Label>,
 }
@@ -93,14 +96,16 @@ pub enum Emblem {
     None,
     /// A sign for the tone.
     Tone(Tone),
-    /// The initials of the MCP server and of the provider, tied together.
-    Pair(String, String),
+    /// A provider's mark.
+    Mark(Mark),
+    /// The initial of the MCP server and the mark of the provider, tied together.
+    Pair(String, Mark),
 }
 
 impl Asked {
-    /// The pair of initials.
+    /// The two of them.
     #[must_use]
     pub fn emblem(&self) -> Emblem {
-        Emblem::Pair(self.server.initial(), self.provider.initial())
+        Emblem::Pair(self.server.initial(), self.mark.clone())
     }
 }

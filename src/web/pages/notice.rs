@@ -40,6 +40,11 @@ pub trait Notice {
     fn more_permissions(&self) -> Option<(Sentence, &[Permission])> {
         None
     }
+    /// All of them.
+    fn technical(&self) -> Vec<Permission> {
+        let more = self.more_permissions().map(|(_, more)| more).unwrap_or_default();
+        [self.permissions(), more].concat()
+    }
     /// Words to copy, for somebody else.
     fn quote(&self) -> Option<Sentence> {
         None

@@ -226,6 +226,18 @@ pub enum CancelledBy {
     Operator,
 }
 
+impl CancelledBy {
+    /// Of a reason that was stored.
+    pub fn of(reason: Option<&str>) -> Self {
+        match reason {
+            Some("disconnected") => Self::Disconnect,
+            Some("cancelled_by_client") => Self::Client,
+            Some("cancelled_by_operator") => Self::Operator,
+            _ => Self::Server,
+        }
+    }
+}
+
 impl Notice for Cancelled {
     fn name(&self) -> Name {
         Name::Cancelled
@@ -307,6 +319,19 @@ pub enum FailedBecause {
     Removed,
     /// The provider refuses our client.
     Refused,
+    /// A wrong code was typed too often.
+    CodeTries,
+}
+
+impl FailedBecause {
+    /// Of a reason that was stored.
+    pub fn of(reason: Option<&str>) -> Self {
+        match reason {
+            Some("provider_removed") => Self::Removed,
+            Some("code_tries_spent") => Self::CodeTries,
+            _ => Self::Refused,
+        }
+    }
 }
 
 impl Notice for Failed {
@@ -324,10 +349,14 @@ impl Notice for Failed {
     }
     fn body(&self) -> Vec<Sentence> {
         let operator = &self.frame.operator;
-        let why = match self.because {
-            FailedBecause::Removed => text::failed_removed(operator, &self.asked.provider),
-            FailedBecause::Refused => text::failed_refused(operator, &self.asked.provider),
-        };
-        vec![why, text::failed_do(operator)]
+        match self.because {
+            FailedBecause::Removed => {
+                vec![text::failed_removed(operator, &self.asked.provider), text::failed_do(operator)]
+            }
+            FailedBecause::Refused => {
+                vec![text::failed_refused(operator, &self.asked.provider), text::failed_do(operator)]
+            }
+            FailedBecause::CodeTries => vec![text::failed_tries(), text::expired_only_ask_somewhere()],
+        }
     }
 }

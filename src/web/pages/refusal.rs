@@ -161,6 +161,8 @@ pub struct ProviderUnreachable {
     pub provider: Option<Label>,
     /// `POST .../continue`.
     pub again: Option<Post>,
+    /// Where the person changes what they said of the provider's address, where they did.
+    pub change: Option<String>,
     /// `POST .../decline`.
     pub decline: Option<Post>,
 }
@@ -169,9 +171,14 @@ refusal!(
     ProviderUnreachable,
     Caution,
     |page| page.provider.as_ref().map_or_else(text::unreachable_heading_nameless, text::unreachable_heading),
-    vec![text::unreachable_what(), text::unreachable_do()],
+    vec![
+        text::unreachable_what(),
+        if page.change.is_some() { text::unreachable_check() } else { text::unreachable_do() }
+    ],
     {
         let again = page.again.iter().map(|post| Action::main(text::try_again(), post));
+        let again =
+            again.chain(page.change.iter().map(|href| Action::other_link(text::ready_change(), href)));
         again.chain(page.decline.iter().map(|post| Action::other(text::not_now(), post))).collect()
     }
 );

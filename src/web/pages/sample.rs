@@ -70,8 +70,13 @@ impl Names {
         Asked {
             server: self.server.clone(),
             provider: self.provider.clone(),
+            mark: self.mark(),
             client: Some(self.client.clone()),
         }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark::new("github", &self.provider)
     }
 
     fn anonymous(&self) -> Asked {
@@ -106,6 +111,7 @@ impl Names {
             max_length: 200,
             choices: choices.iter().map(choice).collect(),
             autocomplete: "off",
+            within: Some(Within::Before(".example.net".to_owned())),
             problem: None,
         }
     }
@@ -162,6 +168,7 @@ impl Names {
     }
 }
 
+const LOGO: &str = "/static/logo.0123456789abcdef.svg";
 const SIGN_IN: &str = "/sign-in?elicitationId=550e8400-e29b-41d4-a716-446655440000";
 const SWITCH: &str = "/sign-in?elicitationId=550e8400-e29b-41d4-a716-446655440000&switch=1";
 const CONNECTIONS: &str = "/connections?server=files";
@@ -267,6 +274,13 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(Ready { frame: names.nobody(), person: None, switch: None, ..ready(Vec::new(), None) }),
         ),
         ("ready", Box::new(ready(Vec::new(), None))),
+        (
+            "ready-logo",
+            Box::new(Ready {
+                asked: Asked { mark: names.mark().with_logo(Some(LOGO)), ..names.asked() },
+                ..ready(Vec::new(), None)
+            }),
+        ),
         ("ready-notes", Box::new(Ready { notes: names.notes(), ..ready(Vec::new(), None) })),
         (
             "ready-settings",
@@ -327,6 +341,8 @@ fn form(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     vec![
         ("needs-input", Box::new(input(None))),
         ("needs-input-wrong", Box::new(input(Some(FieldProblem::Pattern)))),
+        ("needs-input-host", Box::new(input(Some(FieldProblem::Host)))),
+        ("needs-input-private", Box::new(input(Some(FieldProblem::Private)))),
         ("secret-form", Box::new(names.secret(SecretState::Ask, None))),
         ("secret-rejected", Box::new(names.secret(SecretState::Rejected, None))),
         (
@@ -461,7 +477,11 @@ fn outcome(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         let restart = restart.then(|| post("/connect/1/restart"));
         pages.push((file, Box::new(Expired { frame: names.frame(), asked, restart })));
     }
-    for (file, because) in [("failed", FailedBecause::Removed), ("failed-refused", FailedBecause::Refused)] {
+    for (file, because) in [
+        ("failed", FailedBecause::Removed),
+        ("failed-refused", FailedBecause::Refused),
+        ("failed-tries", FailedBecause::CodeTries),
+    ] {
         pages.push((file, Box::new(Failed { frame: names.frame(), asked: names.asked(), because })));
     }
     pages
@@ -489,6 +509,17 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
                 frame: names.frame(),
                 provider: provider(),
                 again: Some(again()),
+                change: None,
+                decline: Some(decline()),
+            }),
+        ),
+        (
+            "provider-unreachable-typed",
+            Box::new(ProviderUnreachable {
+                frame: names.frame(),
+                provider: provider(),
+                again: Some(again()),
+                change: Some("/connect?elicitationId=1&change=input".to_owned()),
                 decline: Some(decline()),
             }),
         ),
@@ -498,6 +529,7 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
                 frame: names.nobody(),
                 provider: None,
                 again: None,
+                change: None,
                 decline: None,
             }),
         ),

@@ -29,6 +29,10 @@ pub enum Trouble {
     Reported,
     /// The person's consent was for a time.
     Over,
+    /// So was the provider's leave to renew it.
+    Lapsed,
+    /// The provider is another place by now, and gets nothing that was stored.
+    Changed,
     /// It ran out, and cannot be renewed.
     RanOut,
     /// Not known.
@@ -46,6 +50,8 @@ impl Trouble {
             Self::Lost => text::trouble_lost(provider),
             Self::Reported => text::trouble_reported(provider),
             Self::Over => text::trouble_over(provider),
+            Self::Lapsed => text::trouble_lapsed(provider),
+            Self::Changed => text::trouble_changed(provider),
             Self::RanOut => text::trouble_ran_out(provider),
             Self::Other => text::trouble_other(provider),
             Self::Stopped => text::trouble_stopped(provider),

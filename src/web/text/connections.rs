@@ -42,7 +42,9 @@ sentences! { CONNECTIONS:
     trouble_refused(provider) = "{provider} no longer accepts it. That happens when the access was removed there, when a password was changed, or after a long time without use.";
     trouble_lost(provider) = "The connection broke off while {provider} was renewing it, so it can no longer be used.";
     trouble_reported(provider) = "{provider} turned it away when it was used.";
-    trouble_over(provider) = "{provider} gives access for a limited time only, and that time is over.";
+    trouble_over(provider) = "At {provider} you allow this for a limited time only, and that time is over.";
+    trouble_lapsed(provider) = "{provider} lets us renew it for a limited time only, and that time is over.";
+    trouble_changed(provider) = "The way to {provider} was changed here. Nothing of what you connected before is sent there, so it is not used any more.";
     trouble_ran_out(provider) = "It ran out, and {provider} does not let us renew it without you.";
     trouble_other(provider) = "It no longer works at {provider}.";
     trouble_stopped(provider) = "{provider} answered for a different account than the one that you connected, so we stopped using it.";

@@ -90,6 +90,11 @@ sentences! { ENTRY:
     secret_save_button_plain() = "Save and connect";
     field_unwritable(field) = "{field} holds a line break or another character that does not belong there.";
     field_host(field) = "{field} is not an address of this service.";
+    field_host_before(field, ends) = "{field} must be the part before {ends} alone, or the whole address that ends so.";
+    field_host_ends(field, ends) = "{field} must be an address that ends in {ends}. Copy it from your browser, without what follows the name.";
+    field_host_one(field, hosts) = "{field} must be one of these: {hosts}.";
+    field_private(field) = "{field} leads to an address that we may not use, such as one inside a private network. Check the spelling, or ask the people who run this site.";
+    field_pattern_plain(field) = "{field} does not look as it should. Check that nothing is missing or too much.";
     field_advice(field, advice) = "{field}: {advice}";
     secret_unchecked_heading() = "We could not check the key";
     secret_unchecked_what(provider) = "{provider} did not answer, so nothing is connected yet. We did not keep the key: enter it again to check it once more, or save it without a check.";

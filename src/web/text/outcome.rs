@@ -45,5 +45,6 @@ sentences! { OUTCOME:
     failed_heading(provider) = "{provider} cannot be connected";
     failed_removed(operator, provider) = "{operator} no longer works with {provider}. Nothing was connected by this link.";
     failed_refused(operator, provider) = "{operator} is no longer allowed to connect to {provider}. Nothing was connected by this link.";
+    failed_tries() = "A wrong code was typed too often, so this link was closed. Nothing was connected by it.";
     failed_do(operator) = "Trying again will not help. Tell the people who run {operator}, and give them the reference below.";
 }

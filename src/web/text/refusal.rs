@@ -34,6 +34,7 @@ sentences! { REFUSAL:
     unreachable_heading(provider) = "{provider} does not answer";
     unreachable_heading_nameless() = "The other side does not answer";
     unreachable_what() = "Nothing was connected, and nothing is wrong with your account.";
+    unreachable_check() = "Check what you entered for its address, or try again in a minute.";
     unreachable_do() = "Try again in a minute.";
 
     misconfigured_heading(provider) = "{provider} is not set up correctly here";

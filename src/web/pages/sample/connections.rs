@@ -31,6 +31,7 @@ fn listed(names: &Names, standing: Standing, account: Option<&Label>) -> Listed 
     let limited = standing == Standing::Limited;
     Listed {
         provider: names.provider.clone(),
+        mark: names.mark(),
         account: account.cloned(),
         server: names.server.clone(),
         standing,
@@ -93,6 +94,8 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("connection-lost", Standing::Broken(Trouble::Lost), known),
         ("connection-reported", Standing::Broken(Trouble::Reported), known),
         ("connection-over", Standing::Broken(Trouble::Over), known),
+        ("connection-lapsed", Standing::Broken(Trouble::Lapsed), known),
+        ("connection-changed", Standing::Broken(Trouble::Changed), known),
         ("connection-ran-out", Standing::Broken(Trouble::RanOut), known),
         ("connection-other", Standing::Broken(Trouble::Other), None),
         ("connection-stopped", Standing::Broken(Trouble::Stopped), known),
