@@ -279,6 +279,11 @@ impl Outbound {
         };
         // The name that was checked is the name that is asked for.
         headers.remove(header::HOST);
+        // Many answer 411 to a post that does not say how long it is (RFC 9110, section 8.6); the library says it only
+        // of a body that is there.
+        if body.is_empty() && method == Method::POST {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         let mut request = reqwest::Request::new(method, url);
         *request.headers_mut() = headers;
         if !body.is_empty() {
