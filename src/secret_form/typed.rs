@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::{
     config::{FormField, SecretForm},
     secret::{Secret, SecretBytes},
+    template::Template,
 };
 
 /// Longest value, in bytes: a signed token fits.
@@ -31,7 +32,7 @@ pub enum Flaw {
     Missing,
     /// Longer than any key.
     TooLong,
-    /// It holds a line break or another character that no key has.
+    /// It holds a line break or another character that no key has, or none that can stand where it is used.
     Unwritable,
     /// None of the choices.
     NotOffered,
@@ -64,8 +65,10 @@ impl Typed {
         let mut flaws = Vec::new();
         for (at, field) in form.fields.iter().enumerate() {
             let value = posted(&field.name).unwrap_or_default();
-            let value = if field.in_host { host_of(value) } else { value.trim() };
-            match flaw(field, value) {
+            let value = if field.in_host { host_of(value) } else { bare(value) };
+            let flaw =
+                flaw(field, value).or_else(|| unwritable(form, field, value).then_some(Flaw::Unwritable));
+            match flaw {
                 Some(flaw) => flaws.push((at, flaw)),
                 None if value.is_empty() => {}
                 None => drop(typed.0.insert(field.name.clone(), Secret::new(value))),
@@ -151,6 +154,17 @@ fn flaw(field: &FormField, value: &str) -> Option<Flaw> {
     (field.in_host && !fits_host(field, value)).then_some(Flaw::Host)
 }
 
+/// Stands where not every character can: the service would be asked with something else, or not at all.
+fn unwritable(form: &SecretForm, field: &FormField, value: &str) -> bool {
+    let holds = |template: &Template| template.names().any(|name| name == field.name);
+    let (usage, probe) = (&form.usage, form.probe.as_ref());
+    let mut headers =
+        usage.headers.values().chain(probe.into_iter().flat_map(|probe| probe.headers.values()));
+    let mut basic = usage.basic.iter().chain(probe.and_then(|probe| probe.basic.as_ref()));
+    // RFC 9110, section 5.5; RFC 7617, section 2: a user name ends at its first colon.
+    (!value.is_ascii() && headers.any(holds)) || (value.contains(':') && basic.any(|(user, _)| holds(user)))
+}
+
 /// A part of a host, and bounded as the settings say.
 fn fits_host(field: &FormField, value: &str) -> bool {
     let label = |label: &str| {
@@ -170,9 +184,15 @@ fn fits_host(field: &FormField, value: &str) -> bool {
         && field.pattern.as_ref().is_none_or(|pattern| pattern.fits(value))
 }
 
+/// Without what stands around it where it was copied: blanks, line breaks, and marks that nobody sees.
+fn bare(value: &str) -> &str {
+    let unseen = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    value.trim_matches(|c: char| c.is_whitespace() || unseen(c))
+}
+
 /// People paste an address where a host is wanted.
 fn host_of(value: &str) -> &str {
-    let value = value.trim();
+    let value = bare(value);
     let value = value.strip_prefix("https://").unwrap_or(value);
     value.split_once('/').map_or(value, |(host, _)| host)
 }
@@ -212,6 +232,36 @@ mod tests {
         );
         assert!(read(&form, &[("k", "x"), ("c", "eu")]).is_ok());
         assert_eq!(read(&form, &[("k", "x"), ("c", "us")]), Err(vec![(1, Flaw::NotOffered)]));
+    }
+
+    /// A key that was copied with its ellipsis, say, or with a mark that nobody sees.
+    #[test]
+    fn what_cannot_stand_where_it_is_used_is_refused() {
+        let form = |usage: &str| {
+            crate::config::form_of(&format!(
+                "fields = [{{ name = \"user\", label = \"U\", secret = false }}, {{ name = \"key\", label = \"K\" }}]\nuse = {usage}\n"
+            ))
+        };
+        let basic = form("{ basic = { username = \"{user}/token\", password = \"{key}\" } }");
+        let header = form("{ headers = { X-User = \"u={user}\", X-Key = \"{key}\" } }");
+        let query = form("{ query = { u = \"{user}\", k = \"{key}\" } }");
+        let read = |form: &SecretForm, user: &str, key: &str| read(form, &[("user", user), ("key", key)]);
+        for (form, user, key, flaws) in [
+            (&basic, "mona:x", "a:b", vec![0]),
+            (&basic, "möna", "schlüssel:1", vec![]),
+            (&header, "mona:x", "a:b", vec![]),
+            (&header, "möna", "sk_1…9", vec![0, 1]),
+            (&query, "möna:x", "schlüssel", vec![]),
+        ] {
+            let found = read(form, user, key).err().unwrap_or_default();
+            assert_eq!(
+                found,
+                flaws.into_iter().map(|at| (at, Flaw::Unwritable)).collect::<Vec<_>>(),
+                "{user} {key}"
+            );
+        }
+        let typed = read(&header, "\u{feff}mona\u{200b}", " \u{200e}key\r\n").unwrap();
+        assert_eq!((typed.get("user"), typed.get("key")), (Some("mona"), Some("key")));
     }
 
     /// What goes into a host must not lead elsewhere.
