@@ -62,7 +62,7 @@ pub struct FormField {
     pub pattern: Option<Pattern>,
     /// The values to choose from, each with its label; empty where anything may be typed.
     pub choices: BTreeMap<String, String>,
-    /// What is chosen at first.
+    /// What is chosen, or stands there, at first.
     pub default: Option<String>,
     /// The value is a host that ends so.
     pub suffixes: Vec<String>,

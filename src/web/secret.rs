@@ -40,7 +40,7 @@ struct Shown<'a> {
     /// The field at each place, and what is wrong with it.
     problems: Vec<(usize, FieldProblem)>,
     advice: Vec<(usize, String)>,
-    /// What was posted, for choices alone: they are the operator's words.
+    /// What was posted, for choices and defaults alone: they are the operator's words.
     posted: Option<&'a Parameters>,
 }
 
@@ -176,8 +176,12 @@ impl Here {
 
 impl Shown<'_> {
     fn field(&self, at: usize, field: &crate::config::FormField) -> SecretField {
-        let posted = self.posted.and_then(|posted| posted.get(&field.name));
+        let posted = self.posted.and_then(|posted| posted.get(&field.name)).map(str::trim);
         let chosen = posted.or(field.default.as_deref()).unwrap_or_default();
+        let offered = match field.choices.is_empty() {
+            true => !field.secret && field.default.as_deref() == Some(chosen),
+            false => field.choices.contains_key(chosen),
+        };
         SecretField {
             name: field.name.clone(),
             label: Label::new(&field.label),
@@ -187,7 +191,7 @@ impl Shown<'_> {
             required: !field.optional,
             max_length: VALUE_BYTES_MAX,
             choices: Choice::all(&field.choices),
-            chosen: if field.choices.contains_key(chosen) { chosen.to_owned() } else { String::new() },
+            chosen: if offered { chosen.to_owned() } else { String::new() },
             problem: self.problems.iter().find(|(place, _)| *place == at).map(|(_, problem)| *problem),
             advice: self.advice.iter().find(|(place, _)| *place == at).map(|(_, advice)| advice.clone()),
         }

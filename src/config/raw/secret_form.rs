@@ -73,7 +73,7 @@ pub(in crate::config) struct Field {
     /// Values to choose from, each with its label.
     #[serde(default)]
     pub(in crate::config) choices: BTreeMap<String, String>,
-    /// What is chosen at first.
+    /// What is chosen, or stands there, at first.
     pub(in crate::config) default: Option<String>,
     /// The value is a host that ends with one of these, dot and all.
     #[serde(default)]

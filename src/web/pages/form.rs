@@ -189,7 +189,7 @@ pub struct SecretField {
     pub max_length: usize,
     /// The answers to choose from; with none, a line to write in.
     pub choices: Vec<Choice>,
-    /// Which of them is chosen.
+    /// Which of them is chosen; with none, what stands there at first.
     pub chosen: String,
     /// What is wrong with it.
     pub problem: Option<FieldProblem>,
