@@ -2,7 +2,7 @@
 
 mod callback;
 mod kept;
-mod slots;
+pub(crate) mod slots;
 mod tenants;
 
 use consentry::config::{Capture, CaptureFrom, Settings};

@@ -28,7 +28,7 @@ on_both_engines! {
 
 /// Everything that was logged.
 #[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Logged(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Logged {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -42,13 +42,17 @@ impl io::Write for Logged {
 }
 
 impl Logged {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let logged = Self::default();
         let writer = logged.clone();
         let filter = tracing_subscriber::EnvFilter::new("trace");
         let layer = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
         layer.with_writer(move || writer.clone()).init();
         logged
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 }
 

@@ -16,9 +16,13 @@ use consentry::{
     vault::Vault,
 };
 
+use consentry_fakes::Answer;
+
 use self::seed::Keys;
 use crate::{
+    answers::slots::{connected, renewed, with_user},
     engine::{Database, Engine},
+    secrets,
     world::{FILES, World},
 };
 
@@ -28,6 +32,66 @@ const ROTATIONS: usize = 4;
 
 pub(crate) async fn rotate(store: &Store, vault: &Vault, clock: &Clock) -> keys::Rotation {
     keys::rotate(store, vault, clock, None, &mut |_| ()).await.unwrap()
+}
+
+on_both_engines! {
+    r101_typed_keys_and_further_tokens_are_sealed_anew,
+}
+
+/// R101: what a form holds and every token of a grant lie in one cell each, which goes with the others.
+async fn r101_typed_keys_and_further_tokens_are_sealed_anew(database: Database) {
+    let keys = Arc::new(Keys::new(&["next"]));
+    let (also, service) = (Arc::clone(&keys), secrets::service().await);
+    let base = service.base_url().to_owned();
+    let world = World::start_with(database, |settings| {
+        settings.keys.push(also.key("next"));
+        with_user(settings);
+        secrets::offer(settings, secrets::form(&base));
+    })
+    .await;
+    let (api, store) = (world.api("files"), &world.database.store);
+    connected(&world, 3_600, 3_600).await;
+    let link = api.asks("alice", secrets::KEYS).await;
+    let mut alice = world.browser();
+    alice.opens(&link.url).await;
+    alice.signs_in("alice").await.is("secret-form");
+    alice.types(secrets::KEY).await.is("connected");
+    let handed = async || {
+        let grant = api.resolves("alice", FILES).await["credential"].clone();
+        assert_eq!(grant["slots"]["user"]["access_token"], "user-1");
+        let typed = api.resolves("alice", secrets::KEYS).await["credential"].clone();
+        assert_eq!(typed["fields"]["api_key"], secrets::KEY);
+        (grant, typed)
+    };
+    let before = handed().await;
+
+    let text = world.secrets().into_iter().find(|one| one.0 == "the encryption key").unwrap().1;
+    let ring = Keys::new(&[]).with("test", &text).with("next", &keys.text("next")).ring(&["next", "test"]);
+    assert_eq!(rotate(store, &ring, &world.clock).await.left, []);
+    let kept = store.connections(ConnectionFilter::default(), 100).await.unwrap();
+    assert_eq!(kept.len(), 2);
+    for connection in kept {
+        let cells = [Some(&connection.access), connection.refresh.as_ref()];
+        for cell in cells.into_iter().flatten() {
+            assert_eq!(cell.key_id().as_ref(), Some(ring.current_key()), "{}", connection.provider);
+        }
+    }
+    assert_eq!(handed().await, before);
+    // The key takes another in its place.
+    let made = api.post("/v1/elicitations", &api.question("alice", secrets::KEYS)).await.expect(201);
+    alice.opens(made["elicitation"]["url"].as_str().unwrap()).await.is("already-connected");
+    alice.agrees().await.is("secret-form");
+    service.add_key("sk_live_another_0123456789", "acct_1", "octocat@example.com");
+    alice.types("sk_live_another_0123456789").await.is("connected");
+    let typed = api.resolves("alice", secrets::KEYS).await;
+    assert_eq!(typed["credential"]["fields"]["api_key"], "sk_live_another_0123456789");
+    // And the tokens that were sealed anew still refresh, each by itself.
+    world.advance(std::time::Duration::from_secs(3_601));
+    world.files.next_token_answer(Answer::genuine());
+    world.files.next_token_answer(renewed());
+    let after = api.resolves("alice", FILES).await["credential"].clone();
+    assert_ne!(after["access_token"], before.0["access_token"]);
+    assert_eq!(after["slots"]["user"]["access_token"], "user-2");
 }
 
 /// F30, R101: two servers whose rings are in different order, callers on both, reconnections sealed by either, and the

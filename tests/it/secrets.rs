@@ -1,6 +1,8 @@
 //! Keys that people type: the whole way from the question to the hand-out, through the real router and a strict service.
 
 mod attacks;
+mod codes;
+mod values;
 
 use consentry::{
     config::{Advice, FormField, FormProbe, Pattern, ProbeMethod, SecretForm, Settings, Usage},

@@ -22,7 +22,7 @@ on_both_engines! {
     all_tokens_are_ended_with_the_connection,
 }
 
-fn with_user(settings: &mut Settings) {
+pub(crate) fn with_user(settings: &mut Settings) {
     let reads = &mut files(settings).reads;
     reads.answer.scheme = Some("Bearer".into());
     let slot = Slot {
@@ -34,7 +34,7 @@ fn with_user(settings: &mut Settings) {
     reads.slots.insert("user".into(), slot);
 }
 
-async fn connected(world: &World, expires_in: u64, user_expires_in: u64) {
+pub(crate) async fn connected(world: &World, expires_in: u64, user_expires_in: u64) {
     let link = world.api("files").asks("alice", FILES).await;
     let mut alice = ready(world, &link).await;
     let said = json!({"expires_in": expires_in, "token_type": "bot", "authed_user": {
@@ -50,7 +50,7 @@ fn sent(world: &World) -> Vec<String> {
 }
 
 /// What a refresh of the user's token gives.
-fn renewed() -> Answer {
+pub(crate) fn renewed() -> Answer {
     let body = json!({"access_token": "user-2", "refresh_token": "user-refresh-2", "expires_in": 43200,
         "token_type": "user", "scope": "search:read"});
     Answer::json(200, &body)

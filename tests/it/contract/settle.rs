@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use consentry::{
-    connection::{ConnectionId, Grant},
+    connection::{ConnectionId, Grant, Marks, NewConnection},
     elicitation::{AttemptState, NewElicitation, Outcome, State},
     random::Random,
+    scope::Scopes,
     signal::Kind,
     store::{Settled, Settlement},
 };
@@ -26,6 +27,9 @@ contract! {
     siblings_complete_each_with_its_own_signal,
     those_that_it_does_not_satisfy_or_that_saw_one_stay_open,
     a_siblings_claimed_attempt_finds_it_closed,
+    what_was_typed_is_stored_without_a_trip,
+    r84_what_was_typed_over_another_connection_is_not_stored,
+    what_is_typed_too_late_is_not_stored,
 }
 
 /// The connection and the completed ones of a settlement that must succeed.
@@ -247,4 +251,85 @@ async fn a_siblings_claimed_attempt_finds_it_closed(db: Database) {
     assert!(matches!(settled, Settled::ClosedMeanwhile), "{settled:?}");
     let kept = db.store.connection(&files(), connection.id).await.unwrap().unwrap();
     assert_eq!(kept.account.id.as_deref(), Some("octocat"));
+}
+
+/// Alice is asked for a key.
+fn asked_for_a_key(client_ref: &str) -> NewElicitation {
+    NewElicitation { scopes: Scopes::default(), ..asked_by(client_ref) }
+}
+
+/// A key of `account`, sealed.
+fn typed(account: &str, generation: i64, unchecked: bool) -> NewConnection {
+    let marks = Marks { secret: true, unchecked, test_mode: unchecked };
+    let (granted, asked) = (Scopes::default(), Scopes::default());
+    NewConnection { granted, asked, refresh: None, marks, ..credential(account, generation) }
+}
+
+async fn what_was_typed_is_stored_without_a_trip(db: Database) {
+    let asked = db.store.given_elicitation(&asked_for_a_key("1")).await;
+    let other = db.store.given_elicitation(&asked_for_a_key("2")).await;
+    let new = typed("octocat", 1, true);
+    let settled = db.store.settle_typed(&owned_open(&asked), &new, None, after(1)).await.unwrap();
+    let (first, mut completed) = done!(settled);
+    completed.sort_unstable();
+    let mut both = [asked.id, other.id];
+    both.sort_unstable();
+    assert_eq!((&*completed, first.id, first.marks), (&both[..], new.id, new.marks));
+    assert_eq!((first.generation, first.grant, first.access.as_bytes()), (1, 1, new.access.as_bytes()));
+    for (one, reason) in [(&asked, "unchecked"), (&other, "satisfied")] {
+        let over = db.store.again(one).await;
+        assert_eq!((over.stored, over.reason.as_deref()), (State::Completed, Some(reason)));
+        assert_eq!((over.connection, over.closed_at), (Some(first.id), Some(after(1))));
+    }
+    let told: Vec<Kind> = db.store.told(&files()).await.into_iter().map(|one| one.0).collect();
+    assert_eq!(told, [Kind::ConnectionCreated, Kind::ElicitationCompleted, Kind::ElicitationCompleted]);
+
+    // Another one in its place, which was checked.
+    let seen = Some(Grant { connection: first.id, number: first.grant });
+    let again = db.store.given_elicitation(&NewElicitation { seen, ..asked_for_a_key("1") }).await;
+    let new = NewConnection { id: first.id, ..typed("hubot", 2, false) };
+    let over = Some((first.id, first.generation));
+    let settled = db.store.settle_typed(&owned_open(&again), &new, over, after(2)).await.unwrap();
+    let (second, completed) = done!(settled);
+    assert_eq!((&*completed, second.id, second.marks), (&[again.id][..], first.id, new.marks));
+    assert_eq!((second.generation, second.grant, second.access.as_bytes()), (2, 2, new.access.as_bytes()));
+    assert_eq!(second.account.id.as_deref(), Some("hubot"));
+    assert_eq!(db.store.again(&again).await.reason.as_deref(), Some("connected"));
+    let told = db.store.told(&files()).await.split_off(3);
+    assert_eq!(told, [(Kind::ConnectionUpdated, None), (Kind::ElicitationCompleted, Some(again.id))]);
+}
+
+async fn r84_what_was_typed_over_another_connection_is_not_stored(db: Database) {
+    let connection = db.store.given_connection("octocat").await;
+    let seen = Some(Grant { connection: connection.id, number: connection.grant });
+    let asked = db.store.given_elicitation(&NewElicitation { seen, ..asked_for_a_key("1") }).await;
+    let before = db.store.signal_head(&files()).await.unwrap();
+    let unknown = ConnectionId(Random.row_id(NOW));
+    let mine = owned_open(&asked);
+    for over in [None, Some((connection.id, connection.generation + 1)), Some((unknown, 1))] {
+        let settled = db.store.settle_typed(&mine, &typed("hubot", 2, false), over, NOW).await.unwrap();
+        assert!(matches!(settled, Settled::Moved), "{over:?}: {settled:?}");
+    }
+    let kept = db.store.connection(&files(), connection.id).await.unwrap().unwrap();
+    assert_eq!((kept.access.as_bytes(), kept.marks), (connection.access.as_bytes(), connection.marks));
+    assert_eq!(db.store.signal_head(&files()).await.unwrap(), before);
+    assert!(db.store.again(&asked).await.stored.is_open(), "it may try again");
+}
+
+/// There is no trip that could have begun in time: the expiry is the end.
+async fn what_is_typed_too_late_is_not_stored(db: Database) {
+    let declined = db.store.given_elicitation(&asked_for_a_key("1")).await;
+    assert!(db.store.decline(&owned_open(&declined), NOW).await.unwrap());
+    let expired = db.store.given_elicitation(&asked_for_a_key("2")).await;
+    for (asked, now) in [(&declined, NOW), (&expired, expired.expires_at)] {
+        let new = typed("octocat", 1, false);
+        let settled = db.store.settle_typed(&owned_open(asked), &new, None, now).await.unwrap();
+        assert!(matches!(settled, Settled::ClosedMeanwhile), "{settled:?}");
+        assert!(db.store.connection_for(&files(), &alice(), &github()).await.unwrap().is_none());
+    }
+    assert_eq!(db.store.told(&files()).await, [(Kind::ElicitationDeclined, Some(declined.id))]);
+    let last = expired.expires_at.minus(Duration::from_millis(1));
+    done!(
+        db.store.settle_typed(&owned_open(&expired), &typed("octocat", 1, false), None, last).await.unwrap()
+    );
 }

@@ -48,6 +48,12 @@ impl Asked {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// Many answer 411 to a POST that does not say how long it is.
+    pub(super) fn tells_length(&self) -> Result<(), Refused> {
+        let told = self.method != Method::POST || self.header("content-length").is_some();
+        demand(told, || "it does not say how long it is".to_owned())
+    }
+
     /// Whether it is sent to this address, whose own query it may go beyond.
     pub(super) fn is_to(&self, address: &str) -> bool {
         let (Ok(ours), Ok(theirs)) = (self.url.parse::<Url>(), address.parse::<Url>()) else { return false };

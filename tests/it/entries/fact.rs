@@ -48,6 +48,7 @@ fn read(path: &Path) -> Table {
 pub(super) type Pair = (String, String);
 
 /// An answer as it is sent.
+#[derive(Clone)]
 pub(super) struct Told {
     pub(super) status: u16,
     pub(super) kind: String,
@@ -89,6 +90,12 @@ impl Fact {
     pub(super) fn list(&self, path: &str) -> Vec<&str> {
         let list = find(&self.table, path).and_then(toml::Value::as_array);
         list.into_iter().flatten().filter_map(toml::Value::as_str).collect()
+    }
+
+    pub(super) fn numbers(&self, path: &str) -> Vec<u16> {
+        let list = find(&self.table, path).and_then(toml::Value::as_array);
+        let numbers = list.into_iter().flatten().filter_map(toml::Value::as_integer);
+        numbers.filter_map(|one| u16::try_from(one).ok()).collect()
     }
 
     pub(super) fn tables(&self, path: &str) -> Vec<&Table> {
@@ -242,6 +249,11 @@ fn told(table: &Table) -> Told {
 impl Told {
     pub(super) fn json(status: u16, body: &Value) -> Self {
         Self { status, kind: "application/json".into(), body: body.to_string() }
+    }
+
+    /// The connection ends without an answer.
+    pub(super) fn nothing() -> Self {
+        Self { status: 0, kind: String::new(), body: String::new() }
     }
 
     /// The same with another text at a path, where there is a text already.

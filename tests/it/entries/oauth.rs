@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Stage, fact::Fact};
+use super::{Stage, fact::Fact, player::Player};
 use crate::world::{Api, Browser, Link, Page, link};
 
 /// How long is waited for what comes by itself.
@@ -17,7 +17,7 @@ enum Does<'a> {
     Declines(&'a str),
 }
 
-pub(super) async fn plays(stage: &Stage, fact: &Fact) -> Result<(), String> {
+pub(super) async fn plays(stage: &Stage<Player>, fact: &Fact) -> Result<(), String> {
     let (api, id) = (stage.world.api("files"), fact.id.as_str());
     let mut alice = stage.world.browser();
     let first = api.asks("alice", id).await;
@@ -35,21 +35,21 @@ pub(super) async fn plays(stage: &Stage, fact: &Fact) -> Result<(), String> {
     refused(stage, fact, &api, &mut alice, refreshable).await
 }
 
-fn is(page: &Page, name: &str) -> Result<(), String> {
+pub(super) fn is(page: &Page, name: &str) -> Result<(), String> {
     match page.name().as_deref() {
         Some(found) if found == name => Ok(()),
         found => Err(format!("{found:?} instead of {name}: {}", page.text())),
     }
 }
 
-async fn anew(api: &Api, id: &str) -> Link {
+pub(super) async fn anew(api: &Api, id: &str) -> Link {
     let answer = api.post("/v1/elicitations", &api.question("alice", id)).await;
     link(&answer.body["elicitation"])
 }
 
 /// From a link to the outcome.
 async fn goes(
-    stage: &Stage,
+    stage: &Stage<Player>,
     fact: &Fact,
     alice: &mut Browser,
     to: &Link,
@@ -77,7 +77,7 @@ async fn goes(
 }
 
 /// What the MCP server gets is what the provider gave.
-async fn handed_out(stage: &Stage, fact: &Fact, api: &Api) -> Result<Value, String> {
+async fn handed_out(stage: &Stage<Player>, fact: &Fact, api: &Api) -> Result<Value, String> {
     let ready = api.resolves("alice", &fact.id).await;
     let equal = |what: &str, found: &Value, expected: Value| {
         if *found == expected { Ok(()) } else { Err(format!("{what} is {found}, expected {expected}")) }
@@ -117,7 +117,7 @@ async fn handed_out(stage: &Stage, fact: &Fact, api: &Api) -> Result<Value, Stri
 }
 
 /// Lets the access token run out: whether it was refreshed by a refresh token.
-async fn refreshed(stage: &Stage, fact: &Fact, api: &Api, ready: &Value) -> Result<bool, String> {
+async fn refreshed(stage: &Stage<Player>, fact: &Fact, api: &Api, ready: &Value) -> Result<bool, String> {
     let look = || stage.player.with(&fact.id, |state| (state.refreshes, state.access.clone()));
     let (renews, refreshable) =
         (fact.says("renewal"), stage.player.with(&fact.id, |state| state.refresh.is_some()));
@@ -163,7 +163,7 @@ async fn resolves(fact: &Fact, api: &Api) -> Result<Value, String> {
 }
 
 /// Moves the clock to the end of an access token, or so much before it; false where it has none.
-fn runs_out(stage: &Stage, credential: &Value, before: Duration) -> bool {
+fn runs_out(stage: &Stage<Player>, credential: &Value, before: Duration) -> bool {
     let Some(end) = credential["expires_at"].as_str() else { return false };
     let end = time::OffsetDateTime::parse(end, &time::format_description::well_known::Rfc3339).unwrap();
     let now = i128::from(stage.world.clock.now().0);
@@ -173,7 +173,7 @@ fn runs_out(stage: &Stage, credential: &Value, before: Duration) -> bool {
 }
 
 /// Gone here at once, and then at the provider, where it has a way.
-async fn disconnected(stage: &Stage, fact: &Fact, api: &Api, ready: &Value) -> Result<(), String> {
+async fn disconnected(stage: &Stage<Player>, fact: &Fact, api: &Api, ready: &Value) -> Result<(), String> {
     let connection = ready["connection"]["id"].as_str().unwrap_or_default();
     let answer = api.delete(&format!("/v1/connections/{connection}")).await;
     if !answer.status.is_success() {
@@ -194,7 +194,7 @@ async fn disconnected(stage: &Stage, fact: &Fact, api: &Api, ready: &Value) -> R
 
 /// The provider refuses as its documentation shows.
 async fn refused(
-    stage: &Stage,
+    stage: &Stage<Player>,
     fact: &Fact,
     api: &Api,
     alice: &mut Browser,

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::{
+    Plays,
     asked::{Asked, Refused, demand, demand_pairs, pair},
     fact::{Fact, Pair, Told},
 };
@@ -47,7 +48,7 @@ pub(super) struct State {
 
 /// All of them.
 pub(super) struct Player {
-    pub(super) facts: BTreeMap<String, Fact>,
+    facts: BTreeMap<String, Fact>,
     states: Mutex<BTreeMap<String, State>>,
 }
 
@@ -60,11 +61,6 @@ impl Player {
     /// What a provider knows.
     pub(super) fn with<T>(&self, id: &str, look: impl FnOnce(&mut State) -> T) -> T {
         look(self.states.lock().unwrap().entry(id.to_owned()).or_default())
-    }
-
-    /// What was done wrong at a provider, or, with no id, at nobody that is known.
-    pub(super) fn faults(&self, id: &str) -> Vec<String> {
-        self.with(id, |state| std::mem::take(&mut state.faults))
     }
 
     /// The browser is here, and the person agrees: the way back.
@@ -111,25 +107,6 @@ impl Player {
         Ok(uri)
     }
 
-    /// A request of the server's.
-    pub(super) fn hears(&self, asked: &Asked) -> Told {
-        if let Some(told) = self.metadata(asked) {
-            return told;
-        }
-        let Some(id) = asked.marked() else {
-            self.with("", |state| state.faults.push(format!("{} {} is of nobody", asked.method, asked.url)));
-            return Told::json(404, &json!({}));
-        };
-        let Some(fact) = self.facts.get(&id) else { return Told::json(404, &json!({})) };
-        self.with(&id, |state| {
-            state.heard.push(format!("{} {}", asked.method, asked.url));
-            answer(fact, state, asked).unwrap_or_else(|fault| {
-                state.faults.push(format!("{} {}: {fault}", asked.method, asked.url));
-                Told::json(400, &json!({ "error": "invalid_request" }))
-            })
-        })
-    }
-
     fn metadata(&self, asked: &Asked) -> Option<Told> {
         if !asked.url.contains("/.well-known/") {
             return None;
@@ -157,6 +134,38 @@ impl Player {
                 "authorization_response_iss_parameter_supported": true,
             }),
         ))
+    }
+}
+
+impl Plays for Player {
+    fn hears(&self, asked: &Asked) -> Told {
+        if let Some(told) = self.metadata(asked) {
+            return told;
+        }
+        let Some(id) = asked.marked() else {
+            self.with("", |state| state.faults.push(format!("{} {} is of nobody", asked.method, asked.url)));
+            return Told::json(404, &json!({}));
+        };
+        let Some(fact) = self.facts.get(&id) else { return Told::json(404, &json!({})) };
+        self.with(&id, |state| {
+            state.heard.push(format!("{} {}", asked.method, asked.url));
+            asked.tells_length().and_then(|()| answer(fact, state, asked)).unwrap_or_else(|fault| {
+                state.faults.push(format!("{} {}: {fault}", asked.method, asked.url));
+                Told::json(400, &json!({ "error": "invalid_request" }))
+            })
+        })
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        self.facts.values().cloned().collect()
+    }
+
+    fn faults(&self, id: &str) -> Vec<String> {
+        self.with(id, |state| std::mem::take(&mut state.faults))
+    }
+
+    fn heard(&self, id: &str) -> String {
+        self.with(id, |state| state.heard.join(", "))
     }
 }
 

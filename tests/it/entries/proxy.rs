@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    convert::Infallible,
+    io,
     sync::{Arc, Mutex},
 };
 
@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{asked::Asked, player::Player};
+use super::{Plays, asked::Asked};
 
 /// A running proxy; dropping it stops it.
 pub(super) struct Proxy {
@@ -35,7 +35,7 @@ impl Drop for Proxy {
 }
 
 impl Proxy {
-    pub(super) async fn start(player: Arc<Player>) -> Self {
+    pub(super) async fn start(player: Arc<dyn Plays>) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -55,7 +55,7 @@ impl Proxy {
 struct House {
     issuer: Issuer<'static, KeyPair>,
     known: Mutex<HashMap<String, TlsAcceptor>>,
-    player: Arc<Player>,
+    player: Arc<dyn Plays>,
 }
 
 impl House {
@@ -72,8 +72,11 @@ impl House {
                 let body = body.collect().await.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
                 let url = format!("https://{host}{}", parts.uri);
                 let told = player.hears(&Asked { method: parts.method, url, headers: parts.headers, body });
+                if told.status == 0 {
+                    return Err(io::Error::from(io::ErrorKind::ConnectionReset));
+                }
                 let answer = hyper::Response::builder().status(told.status).header("content-type", told.kind);
-                Ok::<_, Infallible>(answer.body(Full::<Bytes>::from(told.body)).unwrap())
+                Ok(answer.body(Full::<Bytes>::from(told.body)).unwrap())
             }
         });
         drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);

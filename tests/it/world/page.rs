@@ -115,12 +115,19 @@ impl Page {
             _ => tag.get("disabled").is_none(),
         };
         let inputs = own.iter().filter(|tag| matches!(&*tag.name, "input" | "textarea"));
+        let options = |select: &Tag| {
+            let inside = |tag: &&&Tag| tag.name == "option" && html::holds(&self.html, select, tag);
+            let options: Vec<&&Tag> = own.iter().filter(inside).collect();
+            let chosen = options.iter().find(|tag| tag.get("selected").is_some()).or(options.first())?;
+            Some((select.get("name")?.to_owned(), chosen.get("value")?.to_owned()))
+        };
+        let selects = own.iter().filter(|tag| tag.name == "select").filter_map(|tag| options(tag));
         let buttons = own.iter().filter(|tag| tag.name == "button");
         let action = form.get("action").unwrap_or_default();
         Form {
             action: self.url.join(action).expect("a form is sent to a URL"),
             post: form.get("method").is_some_and(|method| method.eq_ignore_ascii_case("post")),
-            fields: inputs.filter(is_sent).filter_map(|tag| pair(tag)).collect(),
+            fields: inputs.filter(is_sent).filter_map(|tag| pair(tag)).chain(selects).collect(),
             buttons: buttons.map(|tag| (html::text(html::inside(&self.html, tag)), pair(tag))).collect(),
         }
     }
