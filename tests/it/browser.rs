@@ -14,6 +14,7 @@ mod hands;
 mod happy;
 mod keys;
 mod leaving;
+mod looks;
 mod own;
 mod screenshot;
 pub(crate) mod steps;

@@ -280,11 +280,13 @@ impl Secret {
             SecretState::Unchecked => vec![text::secret_doubtful_what()],
         };
         if let Some(Replaced { account, trouble }) = &self.replaces {
-            news.extend(trouble.map(|trouble| trouble.sentence(provider)));
             news.push(match account {
                 Some(account) => text::secret_replaces(account),
                 None => text::secret_replaces_nameless(provider),
             });
+            // Why the one before does not do is no news beside what is wrong with this one.
+            let trouble = trouble.filter(|_| self.state == SecretState::Ask);
+            news.extend(trouble.map(|trouble| trouble.sentence(provider)));
         }
         news
     }

@@ -344,6 +344,14 @@ fn form(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ("needs-input-host", Box::new(input(Some(FieldProblem::Host)))),
         ("needs-input-private", Box::new(input(Some(FieldProblem::Private)))),
         ("secret-form", Box::new(names.secret(SecretState::Ask, None))),
+        (
+            "secret-replace",
+            Box::new(Secret {
+                replaces: Some(Replaced { account: Some(names.account.clone()), trouble: None }),
+                ..names.secret(SecretState::Ask, None)
+            }),
+        ),
+        ("secret-unusual", Box::new(names.secret(SecretState::Unchecked, Some(FieldProblem::Unusual)))),
         ("secret-rejected", Box::new(names.secret(SecretState::Rejected, None))),
         (
             "secret-rejected-field",

@@ -35,7 +35,7 @@ sentences! { CONNECTIONS:
     status_stopped_do() = "Connect it again with the right account, or disconnect it.";
     connection_replace(account) = "Replace the key of {account}";
     connection_unchecked() = "Saved without a check";
-    connection_test_mode() = "Of a test mode";
+    connection_test_mode() = "A key for a test mode";
     reconnect_button(account) = "Connect {account} again";
     more_permissions_button(account) = "Add permissions for {account}";
 
@@ -44,7 +44,7 @@ sentences! { CONNECTIONS:
     trouble_reported(provider) = "{provider} turned it away when it was used.";
     trouble_over(provider) = "At {provider} you allow this for a limited time only, and that time is over.";
     trouble_lapsed(provider) = "{provider} lets us renew it for a limited time only, and that time is over.";
-    trouble_changed(provider) = "The way to {provider} was changed here. Nothing of what you connected before is sent there, so it is not used any more.";
+    trouble_changed(provider) = "The people who run this site have set up {provider} anew. What you connected before is not sent to the new place, so it is not used any more.";
     trouble_ran_out(provider) = "It ran out, and {provider} does not let us renew it without you.";
     trouble_other(provider) = "It no longer works at {provider}.";
     trouble_stopped(provider) = "{provider} answered for a different account than the one that you connected, so we stopped using it.";

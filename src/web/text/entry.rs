@@ -80,8 +80,8 @@ sentences! { ENTRY:
     secret_rejected_heading(provider) = "{provider} did not accept the key";
     secret_rejected_what(provider) = "Nothing is connected. Copy the whole key from {provider} and enter it again.";
     secret_why_unchecked(server, provider) = "{server} needs a key of your {provider} account. We keep it locked away. We cannot check it with {provider}, so copy all of it.";
-    secret_replaces(account) = "It takes the place of what is connected now: {account}.";
-    secret_replaces_nameless(provider) = "It takes the place of the {provider} key that is connected now.";
+    secret_replaces(account) = "The new key takes the place of what is connected now: {account}.";
+    secret_replaces_nameless(provider) = "The new key takes the place of the {provider} key that is connected now.";
     secret_reveal() = "Show what I type";
     secret_hide() = "Hide what I type";
     secret_incomplete_heading() = "Check what you entered";
