@@ -275,7 +275,7 @@ fn seal_connection(
         refresh,
         access_expires_at: access.expires_at(),
         refresh_expires_at: tokens.refresh_expires_at.or(idle_end).or(kept_until.flatten()),
-        consent_expires_at: tokens.consent_expires_at.or(consent_end),
+        consent_expires_at: consent_end,
         values: tokens.values.clone(),
         fingerprint: attempt.fingerprint,
         marks: Marks::default(),

@@ -65,9 +65,6 @@ pub(super) struct Offer {
     account_label: Option<String>,
     #[serde(default)]
     #[zeroize(skip)]
-    consent_expires_at: Option<Millis>,
-    #[serde(default)]
-    #[zeroize(skip)]
     slots: SealedSlots,
     /// What is known of the provider for this grant, as JSON.
     #[serde(default)]
@@ -96,7 +93,6 @@ impl Offer {
             granted: tokens.granted.to_vec(),
             account_id: account.id.clone(),
             account_label: account.label.clone(),
-            consent_expires_at: tokens.consent_expires_at,
             slots: SealedSlots::of(&tokens.slots),
             values: tokens.values.to_json(),
             tenants: Vec::new(),
@@ -159,7 +155,6 @@ impl Offer {
             refresh_expires_at: self.refresh_expires_at,
             granted: Scopes::new(self.granted.iter().cloned()).unwrap_or_default(),
             id_token: None,
-            consent_expires_at: self.consent_expires_at,
             slots: self.slots.tokens(),
             values: Values::from_json(self.values.as_deref()).unwrap_or_default(),
             answer: serde_json::Value::Null,

@@ -180,13 +180,11 @@ pub(super) fn tokens(
     let shape = &provider.reads.answer;
     let answer = Value::Object(fields);
     let at = |path: &Option<String>, standard| find(&answer, path.as_deref().unwrap_or(standard));
-    let ends =
-        |path: &Option<String>| path.as_deref().and_then(|path| life::of_span(find(&answer, path), now));
     let access_expires_at = life::of_span(at(&shape.expires_in, "expires_in"), now)
         .or_else(|| life::of_instant(find(&answer, shape.expires_at.as_deref()?), now))
         .or_else(|| shape.default_life.map(|life| now.plus(life)));
-    let refresh_expires_at = ends(&shape.refresh_expires_in);
-    let refresh_expires_at = refresh_expires_at
+    let refresh_life = shape.refresh_expires_in.as_deref().and_then(|path| find(&answer, path));
+    let refresh_expires_at = life::of_span(refresh_life, now)
         .or_else(|| REFRESH_LIVES.iter().find_map(|key| life::of_span(answer.get(*key), now)));
     let mut slots = BTreeMap::new();
     for (name, slot) in &provider.reads.slots {
@@ -200,12 +198,11 @@ pub(super) fn tokens(
             .ok_or("access_token")?,
         token_type: match &shape.scheme {
             Some(scheme) => scheme.clone(),
-            None => token_type(at(&shape.token_type, "token_type"))?,
+            None => token_type(answer.get("token_type"))?,
         },
         refresh_token: token_at(at(&shape.refresh_token, "refresh_token"), "refresh_token")?,
         access_expires_at,
         refresh_expires_at,
-        consent_expires_at: ends(&shape.consent_expires_in),
         granted: scope(&shape.scope).unwrap_or_else(|| asked.clone()),
         id_token: token_at(answer.get("id_token"), "id_token")?,
         slots,
@@ -240,7 +237,6 @@ pub(super) fn tokens_of_slot(
         refresh_expires_at: None,
         granted: if read.granted.is_empty() { asked.clone() } else { read.granted },
         id_token: None,
-        consent_expires_at: None,
         slots: BTreeMap::new(),
         values: Values::default(),
         answer,

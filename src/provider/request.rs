@@ -37,7 +37,6 @@ impl From<TokenBody> for Body {
         match body {
             TokenBody::Form => Self::Form,
             TokenBody::Json => Self::Json,
-            TokenBody::Query => Self::Query,
         }
     }
 }

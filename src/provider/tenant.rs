@@ -37,7 +37,6 @@ pub(super) fn tenants(
     let malformed = |what| ProviderError::Malformed { what };
     let list = match path::find(answer, &choice.list) {
         Some(Value::Array(list)) => list.as_slice(),
-        None | Some(Value::Null) if choice.optional => &[],
         _ => return Err(malformed("tenant_list")),
     };
     let marked = |entry: &&Value| {
@@ -59,7 +58,7 @@ pub(super) fn tenants(
         let shown = label(&path::readable(entry, &nothing, &choice.label)).or_else(|| label(&id));
         tenants.push(Tenant { label: shown.unwrap_or_default(), id, values });
     }
-    if tenants.is_empty() && !choice.optional { Err(malformed("no_tenant")) } else { Ok(tenants) }
+    if tenants.is_empty() { Err(malformed("no_tenant")) } else { Ok(tenants) }
 }
 
 #[cfg(test)]
@@ -81,7 +80,6 @@ mod tests {
             id: "id".into(),
             label: "{name} ({kind})".into(),
             name: "account_id".into(),
-            optional: false,
             consent: None,
         }
     }
@@ -125,17 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn no_tenant_is_an_error_unless_it_may_be_none() {
+    fn without_a_tenant_nothing_is_connected() {
         let provider = acme("https://acme.example");
-        let optional = Choice { optional: true, ..choice() };
-        for (answer, what) in
-            [(json!({"accounts": []}), "no_tenant"), (json!({}), "tenant_list"), (json!(null), "tenant_list")]
-        {
+        for (answer, what) in [
+            (json!({"accounts": []}), "no_tenant"),
+            (json!({}), "tenant_list"),
+            (json!(null), "tenant_list"),
+            (json!({"accounts": "x"}), "tenant_list"),
+        ] {
             assert_eq!(tenants(&provider, &choice(), &answer, None), Err(ProviderError::Malformed { what }));
-            assert_eq!(tenants(&provider, &optional, &answer, None), Ok(Vec::new()));
         }
-        let wrong = json!({"accounts": "x"});
-        assert!(tenants(&provider, &optional, &wrong, None).is_err());
     }
 
     /// R73: a tenant whose host is outside of the list is not offered, and nothing is connected.

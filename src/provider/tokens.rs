@@ -23,8 +23,6 @@ pub struct Tokens {
     pub granted: Scopes,
     /// OpenID Connect Core, section 3.1.3.3.
     pub id_token: Option<Secret>,
-    /// When the consent ends, however often it is refreshed; absent when the provider does not say.
-    pub consent_expires_at: Option<Millis>,
     /// Further tokens of the same grant, by name.
     pub slots: BTreeMap<String, SlotTokens>,
     /// What is known of the provider for this grant, and kept beside the tokens; none of it is secret.

@@ -13,6 +13,7 @@ mod oauth;
 mod player;
 mod proxy;
 mod sample;
+mod unused;
 
 use std::sync::Arc;
 

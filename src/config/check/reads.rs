@@ -27,11 +27,9 @@ impl Checker<'_> {
         for (key, path) in [
             ("access_token", &answer.access_token),
             ("refresh_token", &answer.refresh_token),
-            ("token_type", &answer.token_type),
             ("expires_in", &answer.expires_in),
             ("expires_at", &answer.expires_at),
             ("refresh_expires_in", &answer.refresh_expires_in),
-            ("consent_expires_in", &answer.consent_expires_in),
             ("scope", &answer.scope),
             ("scope_from_callback", &answer.scope_from_callback),
             ("error", &answer.error),

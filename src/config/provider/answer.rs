@@ -43,8 +43,6 @@ pub struct Answer {
     pub access_token: Option<String>,
     /// The refresh token.
     pub refresh_token: Option<String>,
-    /// The token's type.
-    pub token_type: Option<String>,
     /// How the token is sent, whatever the answer calls its type.
     pub scheme: Option<String>,
     /// The life of the access token in seconds.
@@ -57,8 +55,6 @@ pub struct Answer {
     pub default_life: Option<Duration>,
     /// The life of the refresh token in seconds.
     pub refresh_expires_in: Option<String>,
-    /// The life of the consent in seconds, however often it is refreshed.
-    pub consent_expires_in: Option<String>,
     /// What was granted.
     pub scope: Option<String>,
     /// The parameter of the callback that says what was granted, where the answer does not.
@@ -157,9 +153,6 @@ pub struct Choice {
     /// The name under which the id is kept.
     #[serde(rename = "as")]
     pub name: String,
-    /// Whether it goes on where there is none.
-    #[serde(default)]
-    pub optional: bool,
     /// How those are told that came with this very consent, where the list holds others of this client too.
     pub consent: Option<ChoiceOfConsent>,
 }

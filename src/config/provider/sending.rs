@@ -88,8 +88,6 @@ pub enum TokenBody {
     Form,
     /// A JSON object.
     Json,
-    /// In the query of the address, with an empty body.
-    Query,
 }
 
 /// Whether a grant comes with a refresh token. What the answer holds decides what is stored.

@@ -262,26 +262,22 @@ fn r75_nested_tokens_are_found_by_their_paths() {
     let nested = |reads: &mut config::Reads| {
         reads.answer.access_token = Some("access_token|authed_user.access_token".into());
         reads.answer.refresh_token = Some("authed_user.refresh".into());
-        reads.answer.token_type = Some("authed_user.kind".into());
         reads.answer.expires_in = Some("authed_user.life".into());
         reads.answer.scope = Some("authed_user.scopes".into());
         reads.answer.refresh_expires_in = Some("authed_user.refresh_life".into());
-        reads.answer.consent_expires_in = Some("consent".into());
     };
     let body = json!({
         "authed_user": {
-            "access_token": "a-1", "refresh": "r-1", "kind": "bot", "life": "60", "scopes": ["x", "y"],
+            "access_token": "a-1", "refresh": "r-1", "life": "60", "scopes": ["x", "y"],
             "refresh_life": 120,
         },
-        "consent": 180,
     });
     let read = shaped(nested, &body).unwrap();
     assert_eq!(read.access_token.expose(), "a-1");
     assert_eq!(read.refresh_token.unwrap().expose(), "r-1");
-    assert_eq!((read.token_type.as_str(), read.granted.to_text().as_str()), ("bot", "x y"));
+    assert_eq!(read.granted.to_text(), "x y");
     assert_eq!(seconds(read.access_expires_at), Some(60));
     assert_eq!(seconds(read.refresh_expires_at), Some(120));
-    assert_eq!(seconds(read.consent_expires_at), Some(180));
     let flat = shaped(nested, &json!({"access_token": "a-2"})).unwrap();
     assert_eq!(flat.access_token.expose(), "a-2");
     assert_eq!(shaped(nested, &json!({"authed_user": {}})).unwrap_err(), "access_token");

@@ -107,19 +107,6 @@ fn a_body_can_be_json_with_the_proof_among_its_members() {
     assert_eq!(object(&[("a", "1"), ("a", "2"), ("a", "3")]), serde_json::json!({ "a": ["1", "2", "3"] }));
 }
 
-#[test]
-fn a_query_leaves_the_body_empty() {
-    let mut provider = provider(Some("s&s"));
-    provider.sending.token_body = TokenBody::Query;
-    let request = sent(&provider, ClientAuthentication::Post).unwrap();
-    assert_eq!(
-        request.uri().to_string(),
-        "https://acme.example/t?code=a+b&resource=https%3A%2F%2Fa.example%2F&type=web_server&client_id=c%3A1\
-         &client_secret=s%26s"
-    );
-    assert!(request.body().is_empty() && !request.headers().contains_key(header::CONTENT_TYPE));
-}
-
 /// R66: a name can be another one, but of nothing that protects an exchange, whoever made the provider.
 #[test]
 fn r66_only_harmless_names_are_changed() {

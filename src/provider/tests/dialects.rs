@@ -41,11 +41,7 @@ impl World {
 /// With and without what the provider wants: the second is refused, so that the first means something.
 #[tokio::test]
 async fn token_requests_are_written_as_the_provider_wants_them() {
-    for (body, written) in [
-        (TokenBody::Form, Written::Form),
-        (TokenBody::Json, Written::Json),
-        (TokenBody::Query, Written::Query),
-    ] {
+    for (body, written) in [(TokenBody::Form, Written::Form), (TokenBody::Json, Written::Json)] {
         let world = World::start().await;
         world.fake.register(Client::post("client", CLIENT_SECRET).redirect_uri(CALLBACK));
         world.fake.configure(|settings| {

@@ -32,7 +32,6 @@ fn choosing(settings: &mut Settings) {
         id: "id".into(),
         label: "{name} ({kind})".into(),
         name: "site_id".into(),
-        optional: false,
         consent: None,
     });
     let host = capture(CaptureFrom::Choice, "uri", &[".files.example"]);

@@ -62,6 +62,11 @@ fn find<'a>(table: &'a Table, path: &str) -> Option<&'a toml::Value> {
 }
 
 impl Fact {
+    /// All that it says.
+    pub(super) fn whole(&self) -> Value {
+        serde_json::to_value(&self.table).unwrap()
+    }
+
     /// Of this kind: `oauth2` where it says nothing.
     pub(super) fn is(&self, kind: &str) -> bool {
         self.text("kind").unwrap_or("oauth2") == kind

@@ -40,8 +40,6 @@ pub enum Written {
     Form,
     /// In a JSON object of texts.
     Json,
-    /// In the query, with nothing in the body.
-    Query,
 }
 
 impl Dialect {
@@ -85,7 +83,7 @@ impl Dialect {
                 return Err(wrong("a header is missing"));
             }
         }
-        if self.token_body != Written::Query && uri.query().is_some() {
+        if uri.query().is_some() {
             return Err(wrong("parameters of a token request do not stand in the address"));
         }
         let sent = match self.token_body {
@@ -93,8 +91,6 @@ impl Dialect {
             Written::Form if self.is_standard() => return Ok((headers, body)),
             Written::Form => Parameters::form(&headers, &body).map_err(|error| wrong(&error.to_string()))?,
             Written::Json => from_json(&headers, &body)?,
-            Written::Query if !body.is_empty() => return Err(wrong("the body has to be empty")),
-            Written::Query => Parameters::parse(uri.query().unwrap_or_default().as_bytes()),
         };
         let mut sent = self.named(sent);
         let refreshes = sent.get("grant_type") == Some("refresh_token");
