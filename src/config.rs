@@ -50,9 +50,9 @@ pub use self::{
     provider::{
         Answer, AssertionAudience, CallbackSignature, Capture, CaptureFrom, Choice, ChoiceOfConsent,
         ClientKey, ErrorClass, Expected, Granted, OwnRevocation, Precondition, PreconditionKind, Probe,
-        ProbeOf, Provider, Reads, RefreshTokens, RevocationBody, RevocationEnds, RevocationMethod,
-        RevocationProof, RevocationToken, SecondScope, Sending, SignatureStyle, Slot, StepMethod, StepText,
-        TokenBody, TokenStep,
+        ProbeOf, Provider, Reads, RefreshTokens, Registration, RevocationBody, RevocationEnds,
+        RevocationMethod, RevocationProof, RevocationToken, SecondScope, Sending, SignatureStyle, Slot,
+        StepMethod, StepText, ThirdPartyMcp, TokenBody, TokenStep,
     },
     schema::{entry_keys, entry_schema},
     secret_form::{Advice, FormField, FormProbe, ProbeMethod, SecretForm},

@@ -3,6 +3,7 @@
 //! Reading writes nothing. A sealed value that does not open is an error and an alert, never "not connected" (R102).
 
 mod access;
+pub mod client;
 mod clocks;
 mod disconnect;
 pub mod home;

@@ -23,6 +23,7 @@ pub mod pace;
 pub mod provider;
 pub mod random;
 pub mod recorder;
+pub mod registration;
 pub mod revocation;
 pub mod scope;
 pub mod secret;

@@ -22,9 +22,11 @@ mod fingerprint;
 mod id_token;
 mod known;
 mod life;
+pub mod mcp;
 mod path;
 mod rate;
 mod refresh;
+mod remembered;
 mod request;
 mod revocation;
 mod signature;
@@ -52,7 +54,7 @@ pub use self::{
     capture::{from_callback, renewed},
     concrete::NotConcrete,
     departure::Departure,
-    endpoints::Endpoints,
+    endpoints::{Endpoints, Offers},
     error::{AuthorizationError, ProviderError, classify_authorization_error, clean},
     failure::{Class, Failure, means_later},
     fingerprint::fingerprint,
@@ -120,6 +122,9 @@ impl Providers {
     /// # Errors
     /// [`ProviderError::Misconfigured`], [`ProviderError::Policy`], [`ProviderError::Unreachable`].
     pub async fn endpoints(&self, provider: &Provider) -> Result<Arc<Endpoints>, ProviderError> {
+        if provider.mcp.is_some() {
+            return self.third_party_endpoints(provider).await;
+        }
         let All { known, outbound, clock, .. } = &*self.0;
         if let Some(configured) = Endpoints::configured(provider, outbound) {
             return configured.map(Arc::new);

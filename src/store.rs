@@ -24,6 +24,7 @@ mod notices;
 mod open;
 mod people;
 mod place;
+mod registrations;
 mod reports;
 mod resealings;
 mod restores;
@@ -57,6 +58,7 @@ pub use self::{
     leases::{Failing, Lease, Renewed, Watched},
     open::UrlError,
     people::Held,
+    registrations::{NewRegistration, RegistrationClaim, ToRegister},
     reports::Reported,
     resealings::{Resealing, SEALED_TABLES, SealedPage, SealedRow},
     restores::{RESTORED, Restore, Tally},
@@ -188,6 +190,7 @@ impl Store {
             reports::ALL,
             keys::ALL,
             key_counts::ALL,
+            registrations::ALL,
             resealings::ALL,
             restores::ALL,
             revocations::ALL,

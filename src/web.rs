@@ -5,6 +5,7 @@
 pub mod assets;
 pub mod callback;
 pub mod client_ip;
+mod client_metadata;
 pub mod code;
 pub mod connect;
 pub mod connections;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::{clock::Millis, credential::Access, scope::Scopes, values::Values};
+use crate::{clock::Millis, credential::Access, provider::mcp::is_of_a_place, scope::Scopes, values::Values};
 
 use super::answer::{maybe_time, scopes};
 
@@ -47,10 +47,10 @@ pub(super) fn slots(access: &Access) -> BTreeMap<&str, SlotView<'_>> {
 
 /// Values as an object of texts.
 pub(super) fn values<S: Serializer>(values: &&Values, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(values.iter())
+    to.collect_map(values.iter().filter(|(name, _)| !is_of_a_place(name)))
 }
 
 /// Whether there are no values.
 pub(super) fn is_nothing(values: &&Values) -> bool {
-    values.is_empty()
+    values.iter().all(|(name, _)| is_of_a_place(name))
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Context, output::CliError, providers::redirect_uris};
 use crate::{
     clock::Clock,
-    config::{self, Settings, notes},
+    config::{self, Provider, Registration, Settings, notes},
     identity::{Identity, IdentityError},
     keys,
     outbound::Outbound,
@@ -174,6 +174,10 @@ async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, find
         Providers::new(settings.providers.clone(), settings.refresh.trial, outbound.clone(), clock.clone());
     for provider in providers.iter() {
         let what = format!("provider {}", provider.id);
+        if provider.mcp.is_some() {
+            third_party(settings, &providers, provider, &what, findings).await;
+            continue;
+        }
         match providers.endpoints(provider).await {
             Ok(endpoints) => {
                 let host = endpoints.authorization.host_str().unwrap_or_default();
@@ -194,6 +198,49 @@ async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, find
             }
             Err(error) => findings.add(what, State::Bad, error.to_string()),
         }
+    }
+}
+
+/// The whole way to a third-party MCP server, and where it ends.
+async fn third_party(
+    settings: &Settings,
+    providers: &Providers,
+    provider: &Provider,
+    what: &str,
+    findings: &mut Findings,
+) {
+    let (found, endpoints) = match providers.examine(&provider.id).await {
+        Ok(found) => found,
+        Err(fault) => return findings.add(what, State::Bad, fault.to_string()),
+    };
+    let issuer = endpoints.issuer.as_deref().unwrap_or_default();
+    let uris = redirect_uris(settings, provider).join(", ");
+    findings.add(
+        what,
+        State::Good,
+        format!(
+            "its authorization server is {issuer}; tokens are for {}; redirect URIs {uris}",
+            found.resource
+        ),
+    );
+    if provider.issuer.is_none() && found.issuers.len() > 1 {
+        findings.add(
+            what,
+            State::Note,
+            format!(
+                "it names {} authorization servers, and the first is used; issuer = \"...\" chooses one",
+                found.issuers.len()
+            ),
+        );
+    }
+    let by_document =
+        provider.mcp.as_ref().is_some_and(|mcp| mcp.registration == Registration::ClientIdMetadataDocument);
+    if by_document && settings.public_url.is_loopback() {
+        findings.add(
+            what,
+            State::Note,
+            "public_url is this machine: another's authorization server cannot read our client's document",
+        );
     }
 }
 

@@ -7,6 +7,7 @@ mod entries;
 mod kinds;
 mod logos;
 mod mcp_endpoint;
+mod mcp_providers;
 mod mcp_servers;
 mod providers;
 mod reads;
@@ -33,6 +34,9 @@ use url::Url;
 pub(super) use variables::concrete;
 
 use crate::outbound::AddressPolicy;
+
+/// Where our client metadata documents stand.
+const CLIENT_DOCUMENTS: &str = "/client-metadata";
 
 /// What every check can reach.
 struct Checker<'a> {
@@ -80,7 +84,12 @@ pub(super) fn settings(
     let authorization_servers = checker.authorization_servers(servers);
     let logos = checker.logos(&mut table);
     checker.presets(&mut table, &layers.catalogue);
-    let (providers, secret_forms) = checker.every_provider(&mut table);
+    let (mut providers, secret_forms) = checker.every_provider(&mut table);
+    let documents = public_url.as_ref().map(|url| url.join(CLIENT_DOCUMENTS)).unwrap_or_default();
+    providers
+        .iter_mut()
+        .filter_map(|one| one.mcp.as_mut())
+        .for_each(|mcp| mcp.documents.clone_from(&documents));
     checker.reachable(&providers);
     let servers = list::<raw::McpServer>(&mut table, "mcp_servers", checker.findings);
     let mcp_servers = checker.mcp_servers(servers, &declared);

@@ -1,6 +1,7 @@
 //! What the settings know of a provider.
 
 mod answer;
+mod mcp;
 mod sending;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -12,6 +13,7 @@ pub use self::{
         Answer, CallbackSignature, Capture, CaptureFrom, Choice, ChoiceOfConsent, Expected, Granted,
         Precondition, PreconditionKind, Probe, ProbeOf, Reads, SignatureStyle, Slot,
     },
+    mcp::{Registration, ThirdPartyMcp},
     sending::{
         AssertionAudience, ClientKey, RefreshTokens, SecondScope, Sending, StepMethod, StepText, TokenBody,
         TokenStep,
@@ -27,6 +29,8 @@ pub struct Provider {
     pub id: ProviderId,
     /// Its name on pages.
     pub name: String,
+    /// The MCP server that it is; its endpoints are found out, and its issuer too, unless that stands here.
+    pub mcp: Option<ThirdPartyMcp>,
     /// For discovery, and the `iss` that is expected back; absent where the provider has none.
     pub issuer: Option<String>,
     /// Whether the provider promises `iss` in every response (RFC 9207); discovery can say so too.
@@ -41,7 +45,7 @@ pub struct Provider {
     pub revocation: Option<OwnRevocation>,
     /// Who the account is, as OpenID Connect says it.
     pub userinfo_endpoint: Option<Url>,
-    /// Our registration there.
+    /// Our registration there; empty in the settings of an MCP server where it is not the operator's.
     pub client_id: String,
     /// Absent for a public client.
     pub client_secret: Option<Secret>,

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod mcp_endpoint;
+mod mcp_providers;
 mod mcp_servers;
 mod sending;
 
@@ -39,6 +40,7 @@ impl World {
             ("FILES_API_KEY", secret()),
             ("FILES_WEBHOOK_SECRET", format!("whsec_{}", BASE64_STANDARD.encode(Random.bytes::<32>()))),
             ("GITHUB_CLIENT_SECRET", secret()),
+            ("TOOLS_REGISTRATION_TOKEN", secret()),
         ];
         Self { pairs: pairs.map(|(name, value)| (name.to_owned(), value)).to_vec(), dir }
     }

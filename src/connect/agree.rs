@@ -1,18 +1,23 @@
 //! The person agreed: an attempt is begun, and the browser is sent to the provider.
 
+use std::sync::Arc;
+
 use crate::{
     app::App,
     config::Provider,
     connection::Connection,
-    elicitation::{Attempt, AttemptId, NewAttempt, OwnedOpen, State},
+    credential::client,
+    elicitation::{Attempt, AttemptId, Elicitation, NewAttempt, OwnedOpen, State},
     provider::{Departure, fingerprint, to_ask},
+    scope::Scopes,
     secret::Secret,
+    values::Values,
 };
 
 use super::{
     Refusal, close,
     cookie::AttemptCookie,
-    input::{concrete, of_attempt},
+    input::{armed, concrete, of_attempt},
     open::Opened,
     sealing::attempt_place,
 };
@@ -34,18 +39,17 @@ pub struct Begun {
 pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun, Refusal> {
     let now = app.clock.now();
     let asked = mine.elicitation();
-    if app.offers(&asked.server, &asked.provider).is_none() {
+    let Some(offered) = app.offers(&asked.server, &asked.provider) else {
         // No further trip can mend it.
         close(app, asked, State::Failed, "provider_removed").await?;
         return Err(Refusal::Moved);
-    }
-    let (values, provider) = concrete(app, asked, opened.connection.as_ref())?;
+    };
+    let (values, provider, scopes) = leads_to(app, asked, &offered, opened.connection.as_ref()).await?;
     let endpoints = app.providers.endpoints(&provider).await?;
     let id = AttemptId(app.random.row_id(now));
     let cookie = AttemptCookie::fresh(app.random);
     let (state_hash, binding_hash) = cookie.hashes();
     let verifier = app.random.secret();
-    let scopes = to_ask(&provider, opened.connection.as_ref(), &asked.scopes);
     let attempt = NewAttempt {
         id,
         browser: opened.visitor.browser,
@@ -64,6 +68,30 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
         return Err(Refusal::Moved);
     }
     Ok(Begun { id, cookie: cookie.seal(&app.vault, id) })
+}
+
+/// Where the trip goes, with the values that are kept of it, and what it asks for.
+async fn leads_to(
+    app: &App,
+    asked: &Elicitation,
+    offered: &Provider,
+    connection: Option<&Connection>,
+) -> Result<(Values, Arc<Provider>, Scopes), Refusal> {
+    if offered.mcp.is_none() {
+        let (values, provider) = concrete(app, asked, connection)?;
+        let scopes = to_ask(&provider, connection, &asked.scopes);
+        return Ok((values, provider, scopes));
+    }
+    let client::Beginning { values, provider, scopes, always } =
+        client::begin(app, &asked.server, offered).await?;
+    let scopes = if asked.scopes.is_empty() && offered.scopes.is_empty() {
+        // What the MCP server asks for now. It may know no more what was granted before, unless the settings still do.
+        let before = connection.map(|one| one.granted.without(&one.granted.without(&offered.allowed_scopes)));
+        scopes.union(&before.unwrap_or_default())
+    } else {
+        to_ask(&provider, connection, &asked.scopes)
+    };
+    Ok((values, provider, scopes.union(&always)))
 }
 
 /// The authorize URL of a live attempt, for the browser that began it.
@@ -85,7 +113,7 @@ pub async fn leave(
         .open(&attempt_place(asked, attempt.id, "verifier"), sealed)?
         .into_secret()
         .ok_or(crate::vault::OpenError::Malformed)?;
-    let provider = of_attempt(app, asked, attempt)?;
+    let provider = armed(app, asked, of_attempt(app, asked, attempt)?).await?;
     let departure = Departure {
         state: &cookie.state,
         verifier: &verifier,

@@ -10,7 +10,7 @@ use crate::{
     audit::Actor,
     config::{Provider, RefreshTokens},
     connection::{Account, Connection, ConnectionId, Marks, NewConnection, Status},
-    credential::{Access, Unwanted},
+    credential::{Access, Unwanted, client},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
     provider::{ProviderError, Tenant, Tokens, Told, from_callback},
     scope::Scopes,
@@ -22,7 +22,7 @@ use crate::{
 
 use super::{
     Refusal, close,
-    input::{Said, come_back},
+    input::{Said, armed, come_back},
     sealing::{Offer, attempt_place, connection_place},
 };
 
@@ -61,7 +61,7 @@ pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret, said: &Sai
             return;
         }
         Err(Refusal::Provider(error)) => {
-            if is_final(&error) {
+            if is_final(&error) && !registers_itself(app, mine.elicitation()) {
                 close_failed(app, mine.elicitation(), "client_refused").await;
             }
             (outcome_of(&error), error.detail().map(str::to_owned))
@@ -96,7 +96,7 @@ async fn redeem(
     said: &Said,
 ) -> Result<Option<Outcome>, Refusal> {
     let asked = mine.elicitation();
-    let provider = come_back(app, asked, attempt, said).await?;
+    let provider = armed(app, asked, come_back(app, asked, attempt, said).await?).await?;
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
@@ -105,6 +105,9 @@ async fn redeem(
     let granted = granted(&provider, said).unwrap_or_else(|| attempt.scopes.clone());
     let exchanged = app.providers.exchange(&provider, code, &verifier, &attempt.redirect_uri, &granted).await;
     app.metrics.exchange(&provider.id, exchanged.as_ref().err());
+    if exchanged.as_ref().is_err_and(is_final) {
+        client::refused(app, &asked.server, &provider, client::Refused::Exchange).await;
+    }
     let mut tokens = exchanged?;
     tokens.values = attempt.values.with(&kept);
     let Told { account, tenants } = match app.providers.account(&provider, &mut tokens).await {
@@ -373,6 +376,11 @@ pub(super) fn is_another(before: &Account, now: &Account) -> bool {
 fn is_final(error: &ProviderError) -> bool {
     let ProviderError::Misconfigured { code } = error else { return false };
     matches!(code.as_str(), "invalid_client" | "unauthorized_client")
+}
+
+/// A client that was registered here is registered again, and the next trip goes with that one.
+fn registers_itself(app: &App, asked: &Elicitation) -> bool {
+    app.providers.get(&asked.provider).is_some_and(|provider| client::registers_itself(&provider))
 }
 
 fn outcome_of(error: &ProviderError) -> Outcome {

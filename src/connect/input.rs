@@ -14,6 +14,7 @@ use crate::{
         variables::{Ask, Part, Unfit, Variable},
     },
     connection::Connection,
+    credential::client::{self, ClientError},
     elicitation::{Attempt, Elicitation, OwnedOpen},
     provider::{NotConcrete, ProviderError, fingerprint},
     values::Values,
@@ -157,7 +158,7 @@ async fn is_reachable(app: &App, asked: &Elicitation, typed: &Values) -> Result<
         // Each value fits; what comes of it may not be called.
         Err(NotConcrete::Unfit) => return Err(Unfit::Private),
         // Not by this form.
-        Err(NotConcrete::Missing(_) | NotConcrete::Unconfigured) => return Ok(()),
+        Err(NotConcrete::Missing(_) | NotConcrete::Unconfigured | NotConcrete::Changed) => return Ok(()),
     };
     let issuer = provider.issuer.as_deref().and_then(|issuer| url::Url::parse(issuer).ok());
     for url in [issuer, provider.token_endpoint.clone()].into_iter().flatten() {
@@ -219,6 +220,23 @@ pub(super) fn of_attempt(
     Ok(provider)
 }
 
+/// The provider with what proves our client there.
+///
+/// # Errors
+/// [`ProviderError::Misconfigured`] when that client is no more; the store's and the vault's.
+pub(super) async fn armed(
+    app: &App,
+    asked: &Elicitation,
+    provider: Arc<Provider>,
+) -> Result<Arc<Provider>, Refusal> {
+    match client::armed(app, &asked.server, provider).await {
+        Ok(Some(provider)) => Ok(provider),
+        Ok(None) => Err(ProviderError::misconfigured("provider_changed").into()),
+        Err(ClientError::Store(error)) => Err(error.into()),
+        Err(ClientError::Open(error)) => Err(error.into()),
+    }
+}
+
 /// The provider that a trip has come back from: with what its response says of itself, held against the same rules.
 /// `attempt` gets its values and its place.
 ///
@@ -263,5 +281,6 @@ fn refused(error: &NotConcrete) -> Refusal {
         NotConcrete::Unconfigured => Refusal::ProviderGone,
         NotConcrete::Missing(_) => ProviderError::misconfigured("variable_missing").into(),
         NotConcrete::Unfit => ProviderError::misconfigured("variable_unfit").into(),
+        NotConcrete::Changed => ProviderError::misconfigured("provider_changed").into(),
     }
 }

@@ -40,7 +40,7 @@ impl Home {
             },
             Err(NotConcrete::Unconfigured) => Self::Gone,
             // It has variables now that nothing is known of.
-            Err(NotConcrete::Missing(_) | NotConcrete::Unfit) => Self::Changed,
+            Err(NotConcrete::Missing(_) | NotConcrete::Unfit | NotConcrete::Changed) => Self::Changed,
         }
     }
 

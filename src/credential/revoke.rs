@@ -21,7 +21,10 @@ use crate::{
     values::Values,
 };
 
-use super::home::Home;
+use super::{
+    client::{self, ClientError},
+    home::Home,
+};
 
 /// How long a process has for one try; longer than any request.
 pub const REVOCATION_CLAIM: Duration = Duration::from_mins(3);
@@ -153,6 +156,13 @@ async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'st
         // Another place than the one that it is for is told nothing (R63).
         Home::Changed => return Ok((State::Impossible, Some(PROVIDER_CHANGED))),
         Home::Gone => return Err(Later::because("provider_not_configured")),
+    };
+    let provider = match client::armed(app, &queued.server, provider).await {
+        Ok(Some(provider)) => provider,
+        // A client that is no more can end nothing.
+        Ok(None) => return Ok((State::Impossible, Some(PROVIDER_CHANGED))),
+        Err(ClientError::Store(_)) => return Err(Later::because("store_unavailable")),
+        Err(ClientError::Open(_)) => return Err(Later::because("sealed_value_unreadable")),
     };
     let cell = place(queued.id, &queued.server, &queued.owner, &queued.provider);
     let opened = app.vault.open(&cell, &queued.token).ok().and_then(|plain| plain.into_secret());

@@ -35,6 +35,9 @@ pub enum NotConcrete {
     /// The values lead nowhere that may be configured.
     #[error("the values do not fit")]
     Unfit,
+    /// They are of a place that the settings, or the MCP server itself, have left.
+    #[error("the values are of another place")]
+    Changed,
 }
 
 impl Concretes {
@@ -42,7 +45,7 @@ impl Concretes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(values).cloned()
     }
 
-    fn keep(&self, values: Values, known: Arc<Known>) -> Arc<Known> {
+    pub(super) fn keep(&self, values: Values, known: Arc<Known>) -> Arc<Known> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -93,6 +96,9 @@ impl Providers {
     ) -> Result<(Arc<Provider>, Hash), NotConcrete> {
         let base = self.0.known.iter().find(|known| known.provider.id == *id);
         let base = base.ok_or(NotConcrete::Unconfigured)?;
+        if let Some(mcp) = &base.provider.mcp {
+            return self.third_party(base, mcp, sources);
+        }
         let Some(blueprint) = &base.provider.blueprint else {
             return Ok(base.placed());
         };

@@ -196,6 +196,7 @@ mod tests {
             pushed_authorization: None,
             client_authentication: ClientAuthentication::Basic,
             s256: None,
+            offers: crate::provider::endpoints::Offers::default(),
         }
     }
 

@@ -35,6 +35,21 @@ pub struct Endpoints {
     pub client_authentication: ClientAuthentication,
     /// Whether the provider says that it takes S256; absent when it was not asked (RFC 8414, section 2).
     pub s256: Option<bool>,
+    /// What else its metadata offers; nothing where it was not asked.
+    pub offers: Offers,
+}
+
+/// What an authorization server offers to a client that it does not know yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// How clients may prove themselves; absent when it does not say.
+    pub authentication: Option<Vec<String>>,
+    /// RFC 7591.
+    pub registration: Option<Url>,
+    /// Whether the address of a document may be a client id.
+    pub client_documents: bool,
+    /// Whether `offline_access` can be asked for, which some want to hear before they give a refresh token.
+    pub offline_access: bool,
 }
 
 /// RFC 8414, section 2, as far as it is read. Everything is optional, so that one odd field does not hide the others.
@@ -51,6 +66,9 @@ struct Metadata {
     code_challenge_methods_supported: Option<Vec<String>>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
     authorization_response_iss_parameter_supported: Option<bool>,
+    registration_endpoint: Option<String>,
+    client_id_metadata_document_supported: Option<bool>,
+    scopes_supported: Option<Vec<String>>,
 }
 
 impl Endpoints {
@@ -74,6 +92,7 @@ impl Endpoints {
             pushed_authorization: None,
             client_authentication: authentication(provider, None),
             s256: None,
+            offers: Offers::default(),
         };
         Some(endpoints.checked(outbound))
     }
@@ -87,7 +106,7 @@ impl Endpoints {
         let issuer =
             provider.issuer.as_deref().ok_or_else(|| ProviderError::misconfigured("no_endpoints"))?;
         let mut failure = ProviderError::misconfigured(NO_METADATA);
-        for url in documents(issuer)? {
+        for url in documents(issuer, provider.mcp.is_some())? {
             match fetch(&url, outbound)
                 .await
                 .and_then(|metadata| metadata.endpoints(provider, issuer, outbound))
@@ -104,7 +123,8 @@ impl Endpoints {
     fn checked(self, outbound: &Outbound) -> Result<Self, ProviderError> {
         check_browser(&self.authorization).map_err(|_| ProviderError::Policy)?;
         let called = [Some(&self.token), self.userinfo.as_ref(), self.revocation.as_ref()];
-        for url in called.into_iter().chain([self.pushed_authorization.as_ref()]).flatten() {
+        let others = [self.pushed_authorization.as_ref(), self.offers.registration.as_ref()];
+        for url in called.into_iter().chain(others).flatten() {
             check_web(url).map_err(|_| ProviderError::Policy)?;
             outbound.check(url).map_err(|_| ProviderError::Policy)?;
         }
@@ -133,6 +153,20 @@ impl Metadata {
             None
         };
         let missing = |name: &str| ProviderError::misconfigured(name);
+        let s256 =
+            self.code_challenge_methods_supported.is_some_and(|methods| methods.iter().any(|m| m == "S256"));
+        if provider.mcp.is_some() && !s256 {
+            // A client of MCP goes no further (R58).
+            return Err(missing("pkce_unsupported"));
+        }
+        let offers = Offers {
+            registration: named(self.registration_endpoint.as_deref())?.filter(|_| provider.mcp.is_some()),
+            client_documents: self.client_id_metadata_document_supported == Some(true),
+            offline_access: self
+                .scopes_supported
+                .is_some_and(|all| all.iter().any(|one| one == "offline_access")),
+            authentication: self.token_endpoint_auth_methods_supported,
+        };
         let configured = provider;
         Endpoints {
             issuer: Some(issuer.to_owned()),
@@ -154,14 +188,9 @@ impl Metadata {
                 .clone()
                 .or(named(self.revocation_endpoint.as_deref())?),
             pushed_authorization,
-            client_authentication: authentication(
-                provider,
-                self.token_endpoint_auth_methods_supported.as_deref(),
-            ),
-            s256: Some(
-                self.code_challenge_methods_supported
-                    .is_some_and(|methods| methods.iter().any(|m| m == "S256")),
-            ),
+            client_authentication: authentication(provider, offers.authentication.as_deref()),
+            s256: Some(s256),
+            offers,
         }
         .checked(outbound)
     }
@@ -194,7 +223,8 @@ fn named(text: Option<&str>) -> Result<Option<Url>, ProviderError> {
 }
 
 /// RFC 8414, section 3.1, puts the well-known part between host and path; OpenID Connect Discovery, section 4, after it.
-fn documents(issuer: &str) -> Result<[Url; 2], ProviderError> {
+/// With `mcp`, the order of its authorization specification: OpenID Connect's document is looked for before the path too.
+fn documents(issuer: &str, mcp: bool) -> Result<Vec<Url>, ProviderError> {
     check_issuer(issuer).map_err(|_| ProviderError::misconfigured("issuer_malformed"))?;
     let malformed = |_| ProviderError::misconfigured("issuer_malformed");
     let base = Url::parse(issuer).map_err(malformed)?;
@@ -203,7 +233,10 @@ fn documents(issuer: &str) -> Result<[Url; 2], ProviderError> {
     oauth.set_path(&format!("/.well-known/oauth-authorization-server{path}"));
     let mut openid = base.clone();
     openid.set_path(&format!("{path}/.well-known/openid-configuration"));
-    Ok([oauth, openid])
+    let mut between = base.clone();
+    between.set_path(&format!("/.well-known/openid-configuration{path}"));
+    let between = (mcp && !path.is_empty()).then_some(between);
+    Ok([Some(oauth), between, Some(openid)].into_iter().flatten().collect())
 }
 
 async fn fetch(url: &Url, outbound: &Outbound) -> Result<Metadata, ProviderError> {
@@ -221,7 +254,7 @@ async fn fetch(url: &Url, outbound: &Outbound) -> Result<Metadata, ProviderError
 
 /// The configured way; else what metadata offers, Basic being what it means when it offers nothing (RFC 8414, section
 /// 2); none without a secret. Never changed afterwards (R88).
-fn authentication(provider: &Provider, offered: Option<&[String]>) -> ClientAuthentication {
+pub(super) fn authentication(provider: &Provider, offered: Option<&[String]>) -> ClientAuthentication {
     if let Some(configured) = provider.client_authentication {
         return configured;
     }
@@ -280,13 +313,23 @@ mod tests {
 
     #[test]
     fn the_well_known_part_stands_where_each_document_says() {
-        let urls = documents("https://acme.example/login/oauth").unwrap();
+        let urls = documents("https://acme.example/login/oauth", false).unwrap();
         assert_eq!(
             urls[0].as_str(),
             "https://acme.example/.well-known/oauth-authorization-server/login/oauth"
         );
         assert_eq!(urls[1].as_str(), "https://acme.example/login/oauth/.well-known/openid-configuration");
-        let urls = documents("https://acme.example/").unwrap();
+        let urls = documents("https://acme.example/a", true).unwrap();
+        let urls: Vec<&str> = urls.iter().map(Url::as_str).collect();
+        assert_eq!(
+            urls,
+            [
+                "https://acme.example/.well-known/oauth-authorization-server/a",
+                "https://acme.example/.well-known/openid-configuration/a",
+                "https://acme.example/a/.well-known/openid-configuration",
+            ]
+        );
+        let urls = documents("https://acme.example/", true).unwrap();
         assert_eq!(urls[0].as_str(), "https://acme.example/.well-known/oauth-authorization-server");
         assert_eq!(urls[1].as_str(), "https://acme.example/.well-known/openid-configuration");
         for bad in [
@@ -296,7 +339,7 @@ mod tests {
             "https://acme.example/#a",
             "https://u@acme.example",
         ] {
-            assert!(documents(bad).is_err(), "{bad}");
+            assert!(documents(bad, false).is_err(), "{bad}");
         }
     }
 

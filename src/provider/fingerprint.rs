@@ -24,8 +24,14 @@ pub fn fingerprint(provider: &Provider) -> Hash {
         &provider.client_id,
         provider.sending.refresh_endpoint.as_ref().filter(|url| Some(*url) != token).map_or("", Url::as_str),
     ];
+    // Where endpoints are found out from the MCP server, what is sent is for that server alone.
+    let mcp = provider
+        .mcp
+        .iter()
+        .map(|mcp| mcp.url.as_str())
+        .chain(provider.resource.iter().filter(|_| provider.mcp.is_some()).map(String::as_str));
     let mut text = b"place 1".to_vec();
-    for part in parts.into_iter().chain(others.iter().map(String::as_str)) {
+    for part in parts.into_iter().chain(others.iter().map(String::as_str)).chain(mcp) {
         text.extend_from_slice(&(part.len() as u64).to_be_bytes());
         text.extend_from_slice(part.as_bytes());
     }

@@ -1,26 +1,17 @@
 //! A configured provider, with what was last discovered about it and what it gets of us.
-//!
-//! One question at a time, none within half a minute of one that failed: a provider's outage must not become a flood of
-//! ours. What it must never do: keep metadata in use for longer than a day without having seen it again.
 
-use std::{sync::Arc, time::Duration};
-
-use tokio::sync::Mutex;
+use std::sync::Arc;
 
 use crate::{
-    clock::{Clock, Millis},
+    clock::Clock,
     config::Provider,
     outbound::Outbound,
     provider::{
         budget::Budget, concrete::Concretes, endpoints::Endpoints, error::ProviderError,
-        fingerprint::fingerprint,
+        fingerprint::fingerprint, mcp::Found, remembered::Remembered,
     },
     secret::Hash,
 };
-
-const FRESH: Duration = Duration::from_secs(3600);
-const STALE: Duration = Duration::from_secs(24 * 3600);
-const PAUSE: Duration = Duration::from_secs(30);
 
 /// See the head.
 pub(super) struct Known {
@@ -30,13 +21,9 @@ pub(super) struct Known {
     pub(super) budget: Arc<Budget>,
     /// Where its addresses have variables: what it is with them filled in.
     pub(super) concretes: Concretes,
-    seen: Mutex<Seen>,
-}
-
-#[derive(Default)]
-struct Seen {
-    last: Option<(Millis, Arc<Endpoints>)>,
-    failed: Option<(Millis, ProviderError)>,
+    /// Of a third-party MCP server: what it says of itself.
+    pub(super) mcp: Remembered<Found>,
+    seen: Remembered<Endpoints>,
 }
 
 impl Known {
@@ -47,47 +34,31 @@ impl Known {
     /// With the budget of another.
     pub(super) fn sharing(provider: Provider, budget: Arc<Budget>) -> Self {
         let (fingerprint, provider) = (fingerprint(&provider), Arc::new(provider));
-        Self { provider, fingerprint, budget, concretes: Concretes::default(), seen: Mutex::default() }
+        let (concretes, mcp, seen) = (Concretes::default(), Remembered::default(), Remembered::default());
+        Self { provider, fingerprint, budget, concretes, mcp, seen }
     }
 
-    /// The discovered endpoints.
     /// It, and the fingerprint of the place that it is at.
     pub(super) fn placed(&self) -> (Arc<Provider>, Hash) {
         (self.provider.clone(), self.fingerprint)
     }
 
+    /// The discovered endpoints.
     pub(super) async fn endpoints(
         &self,
         outbound: &Outbound,
         clock: &Clock,
     ) -> Result<Arc<Endpoints>, ProviderError> {
-        let mut seen = self.seen.lock().await;
-        if let Some(fresh) = seen.last_within(FRESH, clock.now()) {
-            return Ok(fresh);
-        }
-        if let Some((at, error)) = &seen.failed
-            && at.plus(PAUSE) > clock.now()
-        {
-            let error = error.clone();
-            return seen.last_within(STALE, clock.now()).ok_or(error);
-        }
-        match Endpoints::discover(&self.provider, outbound).await {
-            Ok(endpoints) => {
-                let endpoints = Arc::new(endpoints);
-                *seen = Seen { last: Some((clock.now(), endpoints.clone())), failed: None };
-                Ok(endpoints)
-            }
-            Err(error) => {
+        let find = async {
+            Endpoints::discover(&self.provider, outbound).await.inspect_err(|error| {
                 tracing::warn!(provider = %self.provider.id, error = error.code(), detail = error.detail(), "discovery failed");
-                seen.failed = Some((clock.now(), error.clone()));
-                seen.last_within(STALE, clock.now()).ok_or(error)
-            }
-        }
+            })
+        };
+        self.seen.get(clock, find).await
     }
-}
 
-impl Seen {
-    fn last_within(&self, age: Duration, now: Millis) -> Option<Arc<Endpoints>> {
-        self.last.as_ref().filter(|(at, _)| at.plus(age) > now).map(|(_, endpoints)| endpoints.clone())
+    /// They did not work: they are discovered again at their next use.
+    pub(super) fn doubt(&self, clock: &Clock) {
+        self.seen.doubt(clock.now());
     }
 }

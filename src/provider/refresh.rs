@@ -9,6 +9,11 @@ use super::{
 };
 use crate::{config::Provider, scope::Scopes, secret::Secret};
 
+/// What a token endpoint answers that is one no more.
+fn is_elsewhere(status: u16) -> bool {
+    matches!(status, 300..=399 | 404 | 405 | 410)
+}
+
 impl Providers {
     /// Refreshes: one request, never repeated. `granted` is what counts when the answer says nothing of scopes, `slot`
     /// the further token that it is for, if it is not for the main one. What came of it is noted with the permit's
@@ -34,6 +39,11 @@ impl Providers {
             }
             Err(error) => Err(Failure::before_sending(error)),
         };
+        if provider.mcp.is_some()
+            && matches!(&result, Err(failure) if failure.status.is_some_and(is_elsewhere))
+        {
+            self.doubt(provider);
+        }
         permit.note(&result);
         result
     }

@@ -33,6 +33,7 @@ pub(super) fn acme(issuer: &str) -> Provider {
     Provider {
         id: "acme".parse().unwrap(),
         name: "Acme".into(),
+        mcp: None,
         issuer: Some(issuer.into()),
         issuer_always_sent: false,
         authorization_endpoint: None,

@@ -28,6 +28,9 @@ statements! {
 
     REVOCATIONS = "SELECT id, substr(token, 1, 66), CAST(NULL AS BYTEA), CAST(NULL AS BYTEA) FROM revocations \
         WHERE id > $1 ORDER BY id LIMIT $2";
+
+    REGISTRATIONS = "SELECT id, substr(secret, 1, 66), CAST(NULL AS BYTEA), CAST(NULL AS BYTEA) FROM client_registrations \
+        WHERE id > $1 ORDER BY id LIMIT $2";
 }
 
 type ValuesRow = (Uuid, Option<Vec<u8>>, Option<Vec<u8>>, Option<Vec<u8>>);
@@ -85,7 +88,8 @@ impl Store {
             let statement: &Statement = match table {
                 "connections" => &CONNECTIONS,
                 "attempts" => &ATTEMPTS,
-                _ => &REVOCATIONS,
+                "revocations" => &REVOCATIONS,
+                _ => &REGISTRATIONS,
             };
             let cells: Vec<Cell> = Cell::ALL.iter().copied().filter(|cell| cell.table() == table).collect();
             let mut after = Uuid::nil();

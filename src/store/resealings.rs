@@ -20,6 +20,8 @@ statements! {
     ATTEMPT_SPAN = "SELECT id FROM attempts WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
     REVOCATION_SPAN = "SELECT id FROM revocations WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
 
+    REGISTRATION_SPAN = "SELECT id FROM client_registrations WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
+
     /// Rows of a span in which something is not sealed under the key whose values begin with `$3`.
     CONNECTIONS = "SELECT id, server, issuer, sub, provider, generation, access AS one, refresh AS two, \
         CAST(NULL AS BYTEA) AS three FROM connections WHERE id > $1 AND id <= $5 \
@@ -36,12 +38,20 @@ statements! {
         CAST(NULL AS BYTEA) AS two, CAST(NULL AS BYTEA) AS three FROM revocations \
         WHERE id > $1 AND id <= $5 AND substr(token, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
 
+    /// A client's secret is nobody's but the MCP server's.
+    REGISTRATIONS = "SELECT id, server, issuer, CAST('' AS TEXT) AS sub, provider, generation, secret AS one, \
+        CAST(NULL AS BYTEA) AS two, CAST(NULL AS BYTEA) AS three FROM client_registrations \
+        WHERE id > $1 AND id <= $5 AND substr(secret, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
+
     RESEAL_ACCESS = "UPDATE connections SET access = $3 WHERE id = $1 AND access = $2 AND generation = $4";
     RESEAL_REFRESH = "UPDATE connections SET refresh = $3 WHERE id = $1 AND refresh = $2 AND generation = $4";
     RESEAL_VERIFIER = "UPDATE attempts SET verifier = $3 WHERE id = $1 AND verifier = $2 AND $4 = 0";
     RESEAL_PARKED = "UPDATE attempts SET parked = $3 WHERE id = $1 AND parked = $2 AND $4 = 0";
     RESEAL_OFFER = "UPDATE attempts SET offer = $3 WHERE id = $1 AND offer = $2 AND $4 = 0";
     RESEAL_TOKEN = "UPDATE revocations SET token = $3 WHERE id = $1 AND token = $2 AND $4 = 0";
+
+    RESEAL_CLIENT_SECRET = "UPDATE client_registrations SET secret = $3 \
+        WHERE id = $1 AND secret = $2 AND generation = $4";
 
     RESEALINGS = "SELECT key_id, cells, after_id, resealed, started_at_ms, updated_at_ms, finished_at_ms \
         FROM resealings ORDER BY started_at_ms, key_id, cells";
@@ -53,7 +63,7 @@ statements! {
 }
 
 /// The tables that hold sealed values, in the order in which they are sealed anew.
-pub const SEALED_TABLES: [&str; 3] = ["connections", "attempts", "revocations"];
+pub const SEALED_TABLES: [&str; 4] = ["connections", "attempts", "revocations", "client_registrations"];
 
 /// Rows that one statement looks at.
 const SPAN: i64 = 10_000;
@@ -135,7 +145,8 @@ impl Store {
         let (span, page): (&Statement, &Statement) = match table {
             "connections" => (&CONNECTION_SPAN, &CONNECTIONS),
             "attempts" => (&ATTEMPT_SPAN, &ATTEMPTS),
-            _ => (&REVOCATION_SPAN, &REVOCATIONS),
+            "revocations" => (&REVOCATION_SPAN, &REVOCATIONS),
+            _ => (&REGISTRATION_SPAN, &REGISTRATIONS),
         };
         let cells: Vec<Cell> = Cell::ALL.iter().copied().filter(|cell| cell.table() == table).collect();
         let after = after.unwrap_or(Uuid::nil());
@@ -177,6 +188,7 @@ impl Store {
             Cell::AttemptParked => &RESEAL_PARKED,
             Cell::AttemptOffer => &RESEAL_OFFER,
             Cell::RevocationToken => &RESEAL_TOKEN,
+            Cell::RegistrationSecret => &RESEAL_CLIENT_SECRET,
         };
         let rows = write!(self, statement, |sql, pool| {
             sqlx::query(sql)

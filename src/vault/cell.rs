@@ -42,6 +42,8 @@ cells! {
     AttemptOffer = "attempts"."offer",
     /// A token that a provider has still to end.
     RevocationToken = "revocations"."token",
+    /// The secret of a client that was registered here.
+    RegistrationSecret = "client_registrations"."secret",
 }
 
 impl Cell {

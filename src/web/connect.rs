@@ -332,8 +332,9 @@ impl Here {
         let asked = opened.mine.elicitation();
         let provider = connect::leads_to(&self.app, opened);
         let configured = provider.as_ref().and_then(|one| {
+            let mcp = || one.mcp.as_ref().map(|mcp| mcp.url.clone());
             let issuer = || one.issuer.as_deref().and_then(|issuer| url::Url::parse(issuer).ok());
-            one.authorization_endpoint.clone().or_else(issuer)
+            one.authorization_endpoint.clone().or_else(issuer).or_else(mcp)
         });
         configured
             .as_ref()

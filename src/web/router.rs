@@ -16,7 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::app::App;
 
 use super::{
-    assets, callback, code, connect, connections, headers,
+    assets, callback, client_metadata, code, connect, connections, headers,
     here::{Here, see_other},
     input, leaving,
     limit::{self, ByAddress},
@@ -48,6 +48,7 @@ pub fn with(app: App, others: Router<App>) -> Router {
         .route("/connect/{id}/resume", acting(get(callback::resume)))
         .route("/connect/{id}/done", get(outcome::show))
         .route("/callback/{server}/{provider}", acting(get(callback::arrive)).post(callback::arrive_by_form))
+        .route("/client-metadata/{server}/{provider}", get(client_metadata::show))
         .route("/connections", get(connections::list))
         .route("/connections/disconnected", get(connections::disconnected))
         .route("/connections/disconnect-all", get(connections::ask_all).post(connections::disconnect_all))

@@ -38,6 +38,7 @@ mod people;
 mod place;
 mod races;
 pub(crate) mod raw;
+mod registrations;
 mod reports;
 mod restores;
 mod revocations;
@@ -56,6 +57,7 @@ async fn every_statement_runs(engine: Engine) {
     kill_switch::every(&db).await;
     connections::every(&db).await;
     leases::every(&db).await;
+    registrations::every(&db).await;
     reports::every(&db).await;
     restores::every(&db).await;
     clocks::every(&db).await;

@@ -13,7 +13,7 @@ use consentry::{
     secret::Hash,
 };
 
-const WITH_SETTINGS: [&str; 2] = ["README.md", "docs/getting-started.md"];
+const WITH_SETTINGS: [&str; 3] = ["README.md", "docs/getting-started.md", "docs/other-mcp-servers.md"];
 const NAMING_TESTS: [&str; 3] = ["README.md", "SECURITY.md", "docs/protocol.md"];
 
 fn root() -> PathBuf {

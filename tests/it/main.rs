@@ -33,6 +33,7 @@ mod revocations;
 mod rows;
 mod secrets;
 mod step_up;
+mod third_party;
 mod tidy;
 mod variables;
 mod webhooks;

@@ -131,6 +131,15 @@ impl World {
         Self::begin(database, None, rewrite, |_| ()).await
     }
 
+    /// The same, with settings of the test's own as well.
+    pub(crate) async fn start_written_with(
+        database: Database,
+        rewrite: impl Fn(String) -> String,
+        change: impl Fn(&mut Settings),
+    ) -> Self {
+        Self::begin(database, None, rewrite, change).await
+    }
+
     /// The same over TLS, wherever a browser comes: `public_url` is `https://localhost:{port}`.
     pub(crate) async fn start_over_tls(database: Database) -> Self {
         Self::start_over_tls_with(database, |_| ()).await

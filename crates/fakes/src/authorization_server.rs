@@ -121,6 +121,16 @@ impl AuthorizationServer {
         self.inner.core.client(id)
     }
 
+    /// Forgets a client, as a server does that was restarted without its memory.
+    pub fn forget(&self, id: &str) {
+        self.inner.core.forget(id);
+    }
+
+    /// Tells whose its access tokens are, for a resource server.
+    pub(crate) fn judge(&self) -> Judge {
+        Judge(Arc::clone(&self.inner.core))
+    }
+
     /// Changes how it behaves as an OAuth server, from the next request on.
     pub fn configure(&self, change: impl FnOnce(&mut Settings)) {
         self.inner.core.configure(change);
@@ -222,6 +232,17 @@ impl AuthorizationServer {
     /// When somebody else has taken the port meanwhile.
     pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
         self.running.accept(open).await
+    }
+}
+
+/// What a resource server asks of a token.
+#[derive(Clone, Debug)]
+pub(crate) struct Judge(Arc<Core>);
+
+impl Judge {
+    /// Whose it is, and for whom it was made, while it lives.
+    pub(crate) fn judge(&self, token: &str) -> Option<(String, Vec<String>)> {
+        self.0.living(token).map(|access| (access.subject, access.audience))
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`AuthorizationServer`] | "Example ID": OpenID Connect for people, RFC 9068 access tokens for MCP clients |
 //! | [`Provider`] | "Example Files": a third party with an API, consent page, refresh token rotation |
 //! | [`KeyService`] | "Example Keys": an API that is called with a key |
+//! | [`McpServer`] | "Example Tools": somebody else's MCP server, with the tokens of an [`AuthorizationServer`] |
 //! | [`Sink`] | a webhook receiver |
 //! | [`Answer`], [`Gate`] | scripted answers: errors, nonsense, delays, dropped connections |
 //! | [`Log`] and its entries | what happened; the token log judges attacks |
@@ -27,6 +28,7 @@ mod connection;
 mod entropy;
 mod key_service;
 mod log;
+mod mcp_server;
 mod oauth;
 mod observe;
 mod pages;
@@ -42,6 +44,7 @@ pub use clients::{Assertion, Authentication, AuthenticationUsed, Client};
 pub use clock::Clock;
 pub use key_service::KeyService;
 pub use log::{Log, Received};
+pub use mcp_server::{McpServer, Says};
 pub use oauth::{
     Answered, Approval, AuthorizeRequest, Dialect, FormPost, Par, Refresh, Refused, Reply, Revocation,
     Settings, TokenRequest, Verdict, Via, Written,

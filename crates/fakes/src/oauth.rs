@@ -198,6 +198,10 @@ impl Core {
         lock(&self.state).clients.insert(client.id.clone(), client);
     }
 
+    pub(crate) fn forget(&self, id: &str) {
+        lock(&self.state).clients.remove(id);
+    }
+
     pub(crate) fn client(&self, id: &str) -> Option<Client> {
         lock(&self.state).clients.get(id).cloned()
     }

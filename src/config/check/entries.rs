@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What an operator alone can say, and stands in no entry.
-pub(in crate::config) const OPERATORS: [&str; 9] = [
+pub(in crate::config) const OPERATORS: [&str; 10] = [
     "id",
     "preset",
     "client_id",
@@ -18,6 +18,7 @@ pub(in crate::config) const OPERATORS: [&str; 9] = [
     "client_key",
     "client_key_id",
     "client_key_thumbprint",
+    "registration_token",
     "values",
     "logo",
 ];
@@ -97,7 +98,8 @@ fn registered(entry: &Entry) -> Value {
     let mut table = entry.settings.clone();
     let text = |text: &str| Value::String(text.to_owned());
     table.insert("id".to_owned(), text(&entry.id));
-    if table.get("kind").is_none_or(|kind| kind.as_str() == Some("oauth2")) {
+    let itself = table.get("registration").is_some_and(|how| how.as_str() != Some("static"));
+    if !itself && table.get("kind").is_none_or(|kind| kind.as_str() == Some("oauth2")) {
         table.insert("client_id".to_owned(), text("client"));
         match table.get("client_authentication").and_then(Value::as_str) {
             Some("none") => {}

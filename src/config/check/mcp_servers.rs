@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::{Checker, Declared};
 use crate::{
-    config::{BrowserIdentity, McpServer, Provider, Webhook, raw},
+    config::{BrowserIdentity, McpServer, Provider, Registration, Webhook, raw},
     elicitation::{ProviderId, ServerId},
     secret::Secret,
 };
@@ -63,7 +63,12 @@ impl Checker<'_> {
         for server in servers {
             for id in &server.providers {
                 let Some(provider) = providers.iter().find(|provider| provider.id == *id) else { continue };
-                let endpoint = provider.token_endpoint.as_ref().map(url::Url::as_str);
+                // Where each callback is registered by itself, nothing is shared.
+                if provider.mcp.as_ref().is_some_and(|mcp| mcp.registration != Registration::Static) {
+                    continue;
+                }
+                let mcp = provider.mcp.as_ref().map(|mcp| &mcp.url);
+                let endpoint = provider.token_endpoint.as_ref().or(mcp).map(url::Url::as_str);
                 let place = provider.issuer.as_deref().or(endpoint).unwrap_or_default();
                 let owner = server.owner.as_deref();
                 let registration = (place, provider.client_id.as_str());

@@ -48,6 +48,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn provider(&mut self, at: &str, mut raw: raw::Provider) -> Option<Provider> {
+        let mcp = self.third_party_mcp(at, &mut raw);
+        let client_id = self.client_id(at, raw.client_id.take(), mcp.as_ref());
         let sending = self.sending(at, &mut raw);
         let client_secret = self.client_secret(&format!("{at}.client_secret"), raw.client_secret);
         let scopes = self.scopes(&format!("{at}.scopes"), raw.scopes);
@@ -77,7 +79,7 @@ impl Checker<'_> {
             picker: raw.picker,
         };
         let revocation = own_revocation
-            .and_then(|own| self.revocation(&format!("{at}.revocation"), own, &raw.client_id, &reads));
+            .and_then(|own| self.revocation(&format!("{at}.revocation"), own, &client_id, &reads));
         let usage = raw.usage.map(|usage| {
             let base_url = usage.base_url.clone().unwrap_or_default();
             let kept = |name: &str| {
@@ -92,6 +94,7 @@ impl Checker<'_> {
         Some(Provider {
             name: raw.name.unwrap_or_else(|| raw.id.clone()),
             id: raw.id.parse::<ProviderId>().ok()?,
+            mcp,
             issuer: raw.issuer,
             issuer_always_sent: raw.issuer_always_sent,
             authorization_endpoint: url("authorization_endpoint", raw.authorization_endpoint),
@@ -99,7 +102,7 @@ impl Checker<'_> {
             revocation_endpoint: url("revocation_endpoint", raw.revocation_endpoint),
             revocation,
             userinfo_endpoint: url("userinfo_endpoint", raw.userinfo_endpoint),
-            client_id: raw.client_id,
+            client_id,
             client_secret,
             client_authentication: raw.client_authentication.map(Into::into),
             sending,
@@ -139,11 +142,11 @@ impl Checker<'_> {
 
     pub(super) fn check_provider(&mut self, at: &str, provider: &Provider) {
         self.name(&format!("{at}.name"), &provider.name);
-        self.text(&format!("{at}.client_id"), &provider.client_id);
         self.check_proof(at, provider);
         self.check_sending(at, provider);
         match &provider.issuer {
             Some(issuer) => self.issuer(&format!("{at}.issuer"), issuer),
+            None if provider.mcp.is_some() => {}
             None => {
                 let found = provider.authorization_endpoint.is_some() && provider.token_endpoint.is_some();
                 self.demand(found, at, "needs an issuer, or both authorization_endpoint and token_endpoint");

@@ -277,6 +277,8 @@ impl Checker<'_> {
     pub(super) fn reachable(&mut self, providers: &[Provider]) {
         for provider in providers {
             let Some(blueprint) = provider.blueprint.as_deref() else { continue };
+            let key = format!("providers.{}.variables", provider.id);
+            self.demand(provider.mcp.is_none(), key, "does not go with mcp");
             for (name, variable) in &blueprint.variables {
                 let known = blueprint.given.get(name).is_some() || variable.default.is_some();
                 let asked = variable.may(Ask::Caller) || variable.may(Ask::User);

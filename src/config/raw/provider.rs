@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::{ClientAuthentication, Usage, Variable};
 use crate::config::{
     Answer, AssertionAudience, CallbackSignature, Capture, Choice, Granted, Precondition, Probe,
-    RefreshTokens, RevocationBody, RevocationEnds, RevocationMethod, RevocationToken, SecondScope, Slot,
-    StepText, TokenBody, secret_source::SecretSource, units::Span,
+    RefreshTokens, Registration, RevocationBody, RevocationEnds, RevocationMethod, RevocationToken,
+    SecondScope, Slot, StepText, TokenBody, secret_source::SecretSource, units::Span,
 };
 
 /// With its preset merged in, of which `preset` itself still tells.
@@ -37,8 +37,14 @@ pub(in crate::config) struct Provider {
     pub(in crate::config) revocation: Option<Revocation>,
     /// Who the account is, as OpenID Connect says it. Discovered when absent.
     pub(in crate::config) userinfo_endpoint: Option<String>,
-    /// The id of your registration there.
-    pub(in crate::config) client_id: String,
+    /// The endpoint of the MCP server that this provider is, in place of endpoints.
+    pub(in crate::config) mcp: Option<String>,
+    /// How the client comes to be known at the MCP server's authorization server. Default: static.
+    pub(in crate::config) registration: Option<Registration>,
+    /// What a dynamic registration is proved with, where the authorization server wants it.
+    pub(in crate::config) registration_token: Option<SecretSource>,
+    /// The id of your registration there. Needed, unless `registration` is not static.
+    pub(in crate::config) client_id: Option<String>,
     /// The secret of your registration there.
     pub(in crate::config) client_secret: Option<SecretSource>,
     /// How the client proves itself. Default: as discovery says, else "client_secret_basic" with a secret and "none"

@@ -17,8 +17,12 @@ use crate::{
     clock::Millis,
     config::Provider,
     connection::{Connection, ConnectionId, PROVIDER_CHANGED, Status},
-    credential::{Unwanted, home::Home},
-    provider::{Permit, ProviderError, Tokens, fingerprint, renewed},
+    credential::{
+        Unwanted,
+        client::{self, ClientError},
+        home::Home,
+    },
+    provider::{Class, Permit, ProviderError, Tokens, fingerprint, renewed},
     store::{Failing, Lease, Renewed, StoreError},
     telemetry::SecurityEvent,
     values::Values,
@@ -116,7 +120,10 @@ impl Hands<'_> {
             // One that is taken out of use is gone: what comes for it is given back.
             Ok(Some(watched)) if !watched.connection.is_taken_out() => {
                 let mut seen = Seen::of(&watched, self.app.clock.now());
-                let home = Home::of_connection(self.app, &watched.connection);
+                let home = match self.home(&watched.connection).await {
+                    Ok(home) => home,
+                    Err(error) => return self.away(&error),
+                };
                 if matches!(home, Home::Changed) {
                     seen.over = Some(PROVIDER_CHANGED);
                 }
@@ -138,6 +145,31 @@ impl Hands<'_> {
             }
             Ok(_) => Event::Seen(None),
             Err(error) => self.away(&error),
+        }
+    }
+
+    /// Where it is from, as far as that is still there. A third-party MCP server is asked for that first, when it was not for
+    /// a while, and our client there is brought along.
+    async fn home(&self, connection: &Connection) -> Result<Home, StoreError> {
+        let home = Home::of_connection(self.app, connection);
+        let due = connection.can_refresh && connection.status == Status::Active;
+        if !due || home.as_provider().is_none_or(|provider| provider.mcp.is_none()) {
+            return Ok(home);
+        }
+        self.app.providers.look_again(&connection.provider).await;
+        let (Home::Same(provider) | Home::Unsaid(provider)) = Home::of_connection(self.app, connection)
+        else {
+            return Ok(Home::Changed);
+        };
+        match client::armed_lastingly(self.app, &connection.server, provider).await {
+            Ok(Some(provider)) => Ok(Home::Same(provider)),
+            Ok(None) => Ok(Home::Changed),
+            Err(ClientError::Store(error)) => Err(error),
+            Err(ClientError::Open(error)) => {
+                self.app.security_event(SecurityEvent::SealedValueUnreadable, Actor::Program, connection);
+                tracing::error!(connection = %self.connection, %error, "a client's secret does not open");
+                Ok(Home::Gone)
+            }
         }
     }
 
@@ -212,6 +244,10 @@ impl Hands<'_> {
         let tokens = match answer {
             Ok(tokens) => tokens,
             Err(failure) => {
+                if failure.class == Class::Operator {
+                    let server = &held.connection.server;
+                    client::refused(app, server, &provider, client::Refused::Refresh).await;
+                }
                 tracing::warn!(
                     connection = %self.connection,
                     provider = %provider.id,

@@ -9,7 +9,9 @@ impl Entry {
     pub fn example(&self) -> String {
         let id = &self.id;
         let mut text = format!("[[providers]]\nid = \"{id}\"\npreset = \"{id}\"\n");
-        if self.kind() == "oauth2" {
+        // A client that is registered without the operator is nothing to write down.
+        let itself = self.settings.get("registration").is_some_and(|how| how.as_str() != Some("static"));
+        if self.kind() == "oauth2" && !itself {
             text.push_str("client_id = \"...\"\n");
             let name = id.to_uppercase().replace('-', "_");
             match self.settings.get("client_authentication").and_then(Value::as_str) {

@@ -26,6 +26,7 @@ fn endpoints(way: ClientAuthentication) -> Endpoints {
         pushed_authorization: None,
         client_authentication: way,
         s256: None,
+        offers: crate::provider::endpoints::Offers::default(),
     }
 }
 

@@ -318,6 +318,16 @@ async fn r101_every_sealed_cell_is_sealed_anew(db: Database) {
     ))
     .await;
 
+    let client =
+        consentry::registration::secret_place(revoked, "files", "https://id.tools.example", "tools", 1);
+    let client = raw.bytes(old.seal(&client, b"a secret").as_bytes());
+    raw.run(&format!(
+        "INSERT INTO client_registrations (id, issuer, redirect_uri, server, provider, generation, client_id, secret, refusals, \
+         claimed_until_ms, next_at_ms, created_at_ms) VALUES ({id}, 'https://id.tools.example', 'https://a.example/', 'files', \
+         'tools', 1, 'client', {client}, 0, 0, 0, 0)"
+    ))
+    .await;
+
     let sealed = async |vault: &Vault| {
         let counts = store.count_keys().await.unwrap().into_iter();
         let mine = counts.filter(|one| one.key.as_ref() == Some(vault.current_key()) && one.is_sealed());
@@ -341,6 +351,10 @@ async fn r101_every_sealed_cell_is_sealed_anew(db: Database) {
     ] {
         assert_eq!(new.open(&cell(column), &value.unwrap()).unwrap().expose(), plain);
     }
+    let registration =
+        store.registration("https://id.tools.example", "https://a.example/").await.unwrap().unwrap();
+    let secret = registration.secret.as_ref().unwrap();
+    assert_eq!(new.open(&registration.place(), secret).unwrap().expose(), b"a secret");
     let tables: std::collections::BTreeSet<&str> = Cell::ALL.iter().map(|cell| cell.table()).collect();
     assert_eq!(tables, SEALED_TABLES.into_iter().collect());
 }
