@@ -11,6 +11,7 @@ mod connections;
 mod create;
 mod elicitations;
 mod events;
+mod hosted;
 mod input;
 mod links;
 mod openapi;
@@ -103,6 +104,8 @@ fn calls() -> OpenApiRouter<Api> {
         .routes(routes!(elicitations::read))
         .routes(routes!(elicitations::respond))
         .routes(routes!(elicitations::cancel))
+        .routes(routes!(hosted::redeem))
+        .routes(routes!(hosted::result))
         .routes(routes!(connections::list))
         .routes(routes!(connections::read, connections::delete))
         .routes(routes!(events::events))

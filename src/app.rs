@@ -7,7 +7,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     audit::{About, Actor, Entry},
     clock::Clock,
-    config::{McpServer, Provider, Settings},
+    config::{HostedPage, McpServer, Provider, Settings},
     connectable::Connectable,
     credential::Refreshes,
     elicitation::{ProviderId, ServerId},
@@ -93,13 +93,24 @@ impl App {
     /// What is configured under this id, whatever its kind.
     pub fn connectable(&self, id: &ProviderId) -> Option<Connectable> {
         let provider = || self.providers.get(id).map(Connectable::OAuth2);
-        provider().or_else(|| self.secret_forms.get(id).map(Connectable::Secret))
+        let form = || self.secret_forms.get(id).map(Connectable::Secret);
+        provider().or_else(form).or_else(|| self.hosted_page(id).map(Connectable::Redirect))
     }
 
     /// The same, while this MCP server is registered and may ask for it.
     pub fn may_ask(&self, server: &ServerId, provider: &ProviderId) -> Option<Connectable> {
         let may = self.server(server).is_some_and(|server| server.providers.contains(provider));
         self.connectable(provider).filter(|_| may)
+    }
+
+    /// The page of an MCP server's own that is configured under this id.
+    pub fn hosted_page(&self, id: &ProviderId) -> Option<Arc<HostedPage>> {
+        self.settings.hosted_pages.iter().find(|page| page.id == *id).cloned()
+    }
+
+    /// The same, while this MCP server is registered and may ask for it.
+    pub fn may_visit(&self, server: &ServerId, provider: &ProviderId) -> Option<Arc<HostedPage>> {
+        self.may_ask(server, provider)?.hosted_page().cloned()
     }
 
     /// What an MCP server is called. One that was removed from the settings meanwhile still has its id.
@@ -117,6 +128,7 @@ impl App {
         match self.connectable(id)? {
             Connectable::OAuth2(_) => self.providers.with(id, &[values]).ok()?.manage_url.clone(),
             Connectable::Secret(form) => form.manage_url.clone(),
+            Connectable::Redirect(page) => page.manage_url.clone(),
         }
     }
 

@@ -192,6 +192,7 @@ impl Entry {
             | SecurityEvent::SignInRefused
             | SecurityEvent::AccountMismatch
             | SecurityEvent::CodeRefused
+            | SecurityEvent::PageCodeMisused
             | SecurityEvent::SubjectTokenInvalid
             | SecurityEvent::ApiKeyRefused => Outcome::Refused,
         };

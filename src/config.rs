@@ -11,6 +11,7 @@ mod entry;
 mod environment;
 mod findings;
 mod first_key;
+mod hosted_page;
 mod load;
 mod logo;
 mod misspelt;
@@ -28,7 +29,7 @@ mod units;
 mod usage;
 pub mod variables;
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use consentry_elicitation::Prefer;
 use url::Url;
@@ -42,6 +43,7 @@ pub use self::{
     environment::Environment,
     findings::ConfigError,
     first_key::{FirstKey, first_key, sqlite_file},
+    hosted_page::HostedPage,
     load::{DEFAULTS, load, load_catalogue, provider_table},
     logo::{LOGO_MAX, Logo, LogoType},
     network::NotANetwork,
@@ -103,6 +105,8 @@ pub struct Settings {
     pub secret_forms: Vec<SecretForm>,
     /// The logos of those that have one, of whatever kind.
     pub logos: BTreeMap<ProviderId, Logo>,
+    /// What is done on pages of MCP servers' own.
+    pub hosted_pages: Vec<Arc<HostedPage>>,
     /// Sentences of variables that look like settings and set nothing.
     pub ignored: Vec<String>,
 }
@@ -111,7 +115,9 @@ impl Settings {
     /// Id and name of everything that can be connected, of whatever kind.
     pub fn named(&self) -> impl Iterator<Item = (&ProviderId, &str)> {
         let providers = self.providers.iter().map(|one| (&one.id, one.name.as_str()));
-        providers.chain(self.secret_forms.iter().map(|one| (&one.id, one.name.as_str())))
+        let forms = self.secret_forms.iter().map(|one| (&one.id, one.name.as_str()));
+        let pages = self.hosted_pages.iter().map(|one| (&one.id, one.name.as_str()));
+        providers.chain(forms).chain(pages)
     }
 
     /// The MCP servers that have a webhook.

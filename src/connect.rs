@@ -13,6 +13,7 @@ mod close;
 mod code;
 mod cookie;
 mod finish;
+mod hosted;
 mod input;
 mod open;
 mod reconnect;
@@ -31,6 +32,7 @@ pub use self::{
     code::{CodeCookie, Minted, TriesLeft, is_by_code, mint, prove},
     cookie::AttemptCookie,
     finish::{FINISH_PATIENCE, NO_REFRESH_TOKEN},
+    hosted::{NotTaken, PageResult, Visiting, redeem, tell},
     input::{Inputs, Typed, inputs, leads_to, type_in},
     open::{Browser, Opened, View, look, open},
     reconnect::{reconnect, worth_asking},

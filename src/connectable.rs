@@ -5,7 +5,7 @@ use std::sync::Arc;
 use url::Url;
 
 use crate::{
-    config::{Provider, SecretForm},
+    config::{HostedPage, Provider, SecretForm},
     elicitation::ProviderId,
     scope::Scopes,
 };
@@ -17,6 +17,8 @@ pub enum Connectable {
     OAuth2(Arc<Provider>),
     /// By typing a key.
     Secret(Arc<SecretForm>),
+    /// On a page of the MCP server's own.
+    Redirect(Arc<HostedPage>),
 }
 
 impl Connectable {
@@ -25,6 +27,7 @@ impl Connectable {
         match self {
             Self::OAuth2(provider) => &provider.id,
             Self::Secret(form) => &form.id,
+            Self::Redirect(page) => &page.id,
         }
     }
 
@@ -33,6 +36,7 @@ impl Connectable {
         match self {
             Self::OAuth2(provider) => &provider.name,
             Self::Secret(form) => &form.name,
+            Self::Redirect(page) => &page.name,
         }
     }
 
@@ -41,6 +45,7 @@ impl Connectable {
         match self {
             Self::OAuth2(_) => "oauth2",
             Self::Secret(_) => "secret",
+            Self::Redirect(_) => "redirect",
         }
     }
 
@@ -48,7 +53,7 @@ impl Connectable {
     pub fn scopes(&self) -> Scopes {
         match self {
             Self::OAuth2(provider) => provider.scopes.clone(),
-            Self::Secret(_) => Scopes::default(),
+            Self::Secret(_) | Self::Redirect(_) => Scopes::default(),
         }
     }
 
@@ -56,7 +61,7 @@ impl Connectable {
     pub fn allowed_scopes(&self) -> Scopes {
         match self {
             Self::OAuth2(provider) => provider.allowed_scopes.clone(),
-            Self::Secret(_) => Scopes::default(),
+            Self::Secret(_) | Self::Redirect(_) => Scopes::default(),
         }
     }
 
@@ -65,6 +70,7 @@ impl Connectable {
         match self {
             Self::OAuth2(provider) => provider.manage_url.as_ref(),
             Self::Secret(form) => form.manage_url.as_ref(),
+            Self::Redirect(page) => page.manage_url.as_ref(),
         }
     }
 
@@ -72,7 +78,7 @@ impl Connectable {
     pub fn oauth2(&self) -> Option<&Arc<Provider>> {
         match self {
             Self::OAuth2(provider) => Some(provider),
-            Self::Secret(_) => None,
+            Self::Secret(_) | Self::Redirect(_) => None,
         }
     }
 
@@ -80,7 +86,15 @@ impl Connectable {
     pub fn secret_form(&self) -> Option<&Arc<SecretForm>> {
         match self {
             Self::Secret(form) => Some(form),
-            Self::OAuth2(_) => None,
+            Self::OAuth2(_) | Self::Redirect(_) => None,
+        }
+    }
+
+    /// The page, where a person is sent to one of the MCP server's own.
+    pub fn hosted_page(&self) -> Option<&Arc<HostedPage>> {
+        match self {
+            Self::Redirect(page) => Some(page),
+            Self::OAuth2(_) | Self::Secret(_) => None,
         }
     }
 }

@@ -78,8 +78,10 @@ pub struct Account {
 /// What is known of a credential besides its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// A person has typed it; else it was granted by OAuth.
+    /// A person has typed it; else it was granted by OAuth, or done on a page.
     pub secret: bool,
+    /// It was done on a page of the MCP server's own: there is no credential.
+    pub redirect: bool,
     /// Nobody could say whether it works.
     pub unchecked: bool,
     /// It is of the service's test mode.
@@ -89,7 +91,12 @@ pub struct Marks {
 impl Marks {
     /// As the store writes them; none for a grant of OAuth.
     pub fn to_text(self) -> Option<String> {
-        let words = [(self.secret, "secret"), (self.unchecked, "unchecked"), (self.test_mode, "test_mode")];
+        let words = [
+            (self.secret, "secret"),
+            (self.redirect, "redirect"),
+            (self.unchecked, "unchecked"),
+            (self.test_mode, "test_mode"),
+        ];
         let words: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
         (!words.is_empty()).then(|| words.join(" "))
     }
@@ -97,12 +104,21 @@ impl Marks {
     /// What [`Marks::to_text`] wrote. A word that a newer program wrote is passed over.
     pub fn from_text(text: Option<&str>) -> Self {
         let has = |word: &str| text.unwrap_or_default().split(' ').any(|one| one == word);
-        Self { secret: has("secret"), unchecked: has("unchecked"), test_mode: has("test_mode") }
+        Self {
+            secret: has("secret"),
+            redirect: has("redirect"),
+            unchecked: has("unchecked"),
+            test_mode: has("test_mode"),
+        }
     }
 
     /// As the settings and the API write the kind.
     pub fn kind(self) -> &'static str {
-        if self.secret { "secret" } else { "oauth2" }
+        match (self.secret, self.redirect) {
+            (true, _) => "secret",
+            (false, true) => "redirect",
+            (false, false) => "oauth2",
+        }
     }
 }
 

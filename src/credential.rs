@@ -39,6 +39,8 @@ pub enum Credential {
     Token(Access),
     /// What a person has typed.
     Fields(Typed),
+    /// None: what was done on a page of the MCP server's own. The connection has the values.
+    Page,
 }
 
 /// Opens what a connection holds.
@@ -46,10 +48,14 @@ pub enum Credential {
 /// # Errors
 /// As [`open_access`].
 pub fn open(vault: &Vault, connection: &Connection) -> Result<Credential, OpenError> {
-    if !connection.marks.secret {
+    let marks = connection.marks;
+    if !marks.secret && !marks.redirect {
         return open_access(vault, connection).map(Credential::Token);
     }
     let plain = vault.open(&connection.place("access"), &connection.access)?.into_secret();
+    if marks.redirect {
+        return plain.map(|_| Credential::Page).ok_or(OpenError::Malformed);
+    }
     let typed = plain.as_ref().and_then(Typed::from_secret);
     typed.map(Credential::Fields).ok_or(OpenError::Malformed)
 }

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 pub(crate) use self::id::uuid_id;
 pub use self::{
-    attempt::{Attempt, AttemptState, Claimed, NewAttempt, Outcome},
+    attempt::{Attempt, AttemptState, Claimed, NewAttempt, Outcome, PageCode, PageVisit},
     browser_code::BrowserCode,
     id::{AttemptId, ElicitationId, MalformedId, ProviderId, ServerId},
 };

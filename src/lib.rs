@@ -12,6 +12,7 @@ pub mod connection;
 pub mod credential;
 pub mod delivery;
 pub mod elicitation;
+pub mod hosted;
 pub mod identity;
 pub mod keys;
 pub mod ladder;

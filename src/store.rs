@@ -14,6 +14,7 @@ mod connections;
 mod creation;
 mod deliveries;
 mod elicitations;
+mod hosted;
 mod key_counts;
 mod keys;
 mod kill_switch;
@@ -53,6 +54,7 @@ pub use self::{
     connections::{ConnectionFilter, Disconnected},
     creation::{Before, Created, CreatedOnce, Idempotency},
     deliveries::Backlog,
+    hosted::{BothHalves, Redemption, Returned, Said},
     key_counts::KeyCount,
     keys::{Entered, Replica, Retired, SealingKey},
     leases::{Failing, Lease, Renewed, Watched},
@@ -183,6 +185,7 @@ impl Store {
             creation::ALL,
             deliveries::ALL,
             elicitations::ALL,
+            hosted::ALL,
             kill_switch::ALL,
             leases::ALL,
             mcp::ALL,

@@ -28,7 +28,8 @@ struct ProvidersAnswer<'a> {
 struct ProviderView<'a> {
     /// The id to ask by.
     id: &'a str,
-    /// `oauth2`, or `secret` for what a person connects by typing a key.
+    /// `oauth2`, `secret` for what a person connects by typing a key, or `redirect` for what they do on a page of the MCP
+    /// server's own.
     kind: &'static str,
     /// The name, for people.
     name: &'a str,

@@ -46,6 +46,7 @@ use super::{
 enum CredentialView<'a> {
     Token(TokenView<'a>),
     Secret(SecretView<'a>),
+    Redirect(RedirectView<'a>),
 }
 
 /// The kind of a credential that is an access token.
@@ -62,6 +63,14 @@ enum TokenKind {
 enum SecretKind {
     #[serde(rename = "secret")]
     Secret,
+}
+
+/// The kind of what a user has done on a page of the MCP server's own.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = RedirectKind)]
+enum RedirectKind {
+    #[serde(rename = "redirect")]
+    Redirect,
 }
 
 /// An access token.
@@ -114,6 +123,18 @@ struct SecretView<'a> {
     /// How to use them.
     #[serde(rename = "use")]
     usage: UseView,
+}
+
+/// What a user has done on a page of the MCP server's own. There is no credential: what counts is that it was done.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RedirectCredential)]
+struct RedirectView<'a> {
+    #[schema(inline)]
+    kind: RedirectKind,
+    /// What the MCP server said of it.
+    #[serde(serialize_with = "values")]
+    #[schema(value_type = HashMap<String, String>)]
+    values: &'a Values,
 }
 
 /// How to use a credential: what goes into each request to the provider's API, with every value in its place.
@@ -341,6 +362,10 @@ fn view<'a>(
         Credential::Fields(fields) => {
             CredentialView::Secret(SecretView { kind: SecretKind::Secret, fields, usage })
         }
+        Credential::Page => CredentialView::Redirect(RedirectView {
+            kind: RedirectKind::Redirect,
+            values: &connection.values,
+        }),
     };
     let connection = HeldView {
         id: connection.id,

@@ -94,7 +94,7 @@ pub(super) fn require(caller: &Caller, need: &Wanted, existing: Option<&Connecti
 fn blueprint(provider: &Connectable) -> Option<&Blueprint> {
     match provider {
         Connectable::OAuth2(provider) => provider.blueprint.as_deref(),
-        Connectable::Secret(_) => None,
+        Connectable::Secret(_) | Connectable::Redirect(_) => None,
     }
 }
 

@@ -155,7 +155,7 @@ pub(super) struct ConnectionView<'a> {
     provider: &'a str,
     /// Whose it is.
     subject: SubjectView<'a>,
-    /// `oauth2`, or `secret` for what a user has typed.
+    /// `oauth2`, `secret` for what a user has typed, or `redirect` for what they have done on a page of the MCP server's own.
     kind: &'static str,
     /// Whether nobody could say if what a user has typed works.
     unchecked: bool,

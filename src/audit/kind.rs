@@ -55,6 +55,7 @@ kinds! {
     SignInRefused = "sign_in_refused", "A sign-in response was not asked for by this browser, or does not check.";
     SubjectTokenInvalid = "subject_token_invalid", "An MCP server passed on an access token that proves nothing.";
     CodeRefused = "code_refused", "An MCP client passed on a code that no browser shows.";
+    PageCodeMisused = "page_code_misused", "The code of a hosted page was redeemed twice, or by another MCP server than its own.";
     ApiKeyRefused = "api_key_refused", "The API was called with a key that nobody has.";
 }
 
@@ -80,6 +81,7 @@ impl From<SecurityEvent> for Kind {
             SecurityEvent::CodeRefused => Self::CodeRefused,
             SecurityEvent::ApiKeyRefused => Self::ApiKeyRefused,
             SecurityEvent::AccountMismatch => Self::AccountMismatch,
+            SecurityEvent::PageCodeMisused => Self::PageCodeMisused,
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod authorization_servers;
 mod entries;
+mod hosted_pages;
 mod kinds;
 mod logos;
 mod mcp_endpoint;
@@ -20,13 +21,15 @@ mod urls;
 mod usage;
 mod variables;
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 pub(super) use self::entries::{OPERATORS, entry};
 use super::{
-    Environment, McpEndpoint, Provider, PublicUrl, SecretForm, Settings, findings::Findings, load::Layers,
-    raw,
+    Environment, HostedPage, McpEndpoint, Provider, PublicUrl, SecretForm, Settings, findings::Findings,
+    load::Layers, raw,
 };
 use kinds::Kinds;
 use secrets::SecretsSeen;
@@ -84,7 +87,7 @@ pub(super) fn settings(
     let authorization_servers = checker.authorization_servers(servers);
     let logos = checker.logos(&mut table);
     checker.presets(&mut table, &layers.catalogue);
-    let (mut providers, secret_forms) = checker.every_provider(&mut table);
+    let (mut providers, secret_forms, hosted_pages) = checker.every_provider(&mut table);
     let documents = public_url.as_ref().map(|url| url.join(CLIENT_DOCUMENTS)).unwrap_or_default();
     providers
         .iter_mut()
@@ -121,6 +124,7 @@ pub(super) fn settings(
         providers,
         secret_forms,
         logos,
+        hosted_pages: hosted_pages.into_iter().map(Arc::new).collect(),
         ignored,
     })
 }
@@ -169,13 +173,13 @@ fn shape<T: DeserializeOwned>(value: Value, at: &str, findings: &mut Findings) -
 
 impl Checker<'_> {
     /// What `[[providers]]` holds, of every kind; entries of the catalogue are checked by the same.
-    fn every_provider(&mut self, table: &mut Table) -> (Vec<Provider>, Vec<SecretForm>) {
+    fn every_provider(&mut self, table: &mut Table) -> (Vec<Provider>, Vec<SecretForm>, Vec<HostedPage>) {
         let blueprints = self.blueprints(table);
         let kinds = Kinds::read(table, self.findings);
         self.provider_ids(&kinds);
         let mut providers = self.providers(kinds.oauth2);
         blueprints.attach(&mut providers);
-        (providers, self.secret_forms(kinds.secret))
+        (providers, self.secret_forms(kinds.secret), self.hosted_pages(kinds.redirect))
     }
 
     fn demand(&mut self, holds: bool, key: impl Into<String>, problem: impl Into<String>) {

@@ -3,6 +3,7 @@
 //! Every type refuses unknown keys. What has a default in `config.example.toml` is required here, for the default is
 //! always there; what stands there commented out is optional, or has its default beside it.
 
+mod hosted_page;
 mod provider;
 mod secret_form;
 mod variable;
@@ -10,6 +11,7 @@ mod variable;
 use consentry_elicitation::Prefer;
 use serde::Deserialize;
 
+pub(super) use self::hosted_page::HostedPage;
 pub(super) use self::provider::{ErrorClass, Provider, Revocation};
 pub(super) use self::secret_form::{Basic, Field, Probe as FormProbe, SecretForm, Usage};
 pub(super) use self::variable::Variable;

@@ -24,10 +24,11 @@ struct Kind {
     table: Value,
 }
 
-fn kinds() -> [Kind; 2] {
+fn kinds() -> [Kind; 3] {
     [
         Kind { name: "oauth2", heading: "OAuth 2", table: definition::<raw::Provider>() },
         Kind { name: "secret", heading: "Keys that users enter", table: definition::<raw::SecretForm>() },
+        Kind { name: "redirect", heading: "Pages of MCP servers", table: definition::<raw::HostedPage>() },
     ]
 }
 

@@ -17,6 +17,7 @@ use crate::{
 use super::{
     Refusal, close,
     cookie::AttemptCookie,
+    hosted,
     input::{armed, concrete, of_attempt},
     open::Opened,
     sealing::attempt_place,
@@ -39,6 +40,9 @@ pub struct Begun {
 pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun, Refusal> {
     let now = app.clock.now();
     let asked = mine.elicitation();
+    if app.may_visit(&asked.server, &asked.provider).is_some() {
+        return hosted::begin(app, mine, opened).await;
+    }
     let Some(offered) = app.offers(&asked.server, &asked.provider) else {
         // No further trip can mend it.
         close(app, asked, State::Failed, "provider_removed").await?;
@@ -55,7 +59,7 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
         browser: opened.visitor.browser,
         state_hash,
         binding_hash,
-        verifier: app.vault.seal(&attempt_place(asked, id, "verifier"), verifier.expose().as_bytes()),
+        verifier: Some(app.vault.seal(&attempt_place(asked, id, "verifier"), verifier.expose().as_bytes())),
         expected_issuer: endpoints.issuer.clone(),
         issuer_required: endpoints.issuer_always_sent,
         redirect_uri: app.redirect_uri(&asked.server, &asked.provider),
@@ -63,6 +67,7 @@ pub async fn begin(app: &App, mine: &OwnedOpen, opened: &Opened) -> Result<Begun
         values,
         fingerprint: Some(fingerprint(&provider)),
         expires_at: now.plus(app.settings.lifetimes.attempt).min(asked.expires_at),
+        page: None,
     };
     if !app.store.begin(mine, &attempt, now).await? {
         return Err(Refusal::Moved);
@@ -94,7 +99,7 @@ async fn leads_to(
     Ok((values, provider, scopes.union(&always)))
 }
 
-/// The authorize URL of a live attempt, for the browser that began it.
+/// The authorize URL of a live attempt, or the address of the page that it visits, for the browser that began it.
 ///
 /// # Errors
 /// [`Refusal::OtherBrowser`] without the attempt's cookie, [`Refusal::Moved`] when its `state` is spent or too old.
@@ -106,6 +111,10 @@ pub async fn leave(
 ) -> Result<url::Url, Refusal> {
     let asked = opened.mine.elicitation();
     let cookie = AttemptCookie::open(&app.vault, attempt, cookie).ok_or(Refusal::OtherBrowser)?;
+    if attempt.page.is_some() {
+        let page = app.may_visit(&asked.server, &asked.provider).ok_or(Refusal::ProviderGone)?;
+        return hosted::leave(app, &page, attempt, &cookie);
+    }
     let verifier = attempt.verifier.as_ref().filter(|_| attempt.is_live(app.clock.now()));
     let sealed = verifier.ok_or(Refusal::Moved)?;
     let verifier: Secret = app

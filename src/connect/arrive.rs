@@ -9,7 +9,7 @@
 use crate::{
     app::App,
     audit::{About, Actor},
-    elicitation::{Attempt, AttemptId, AttemptState, ElicitationId, Outcome, ProviderId, ServerId},
+    elicitation::{Attempt, AttemptId, AttemptState, Claimed, ElicitationId, Outcome, ProviderId, ServerId},
     provider::{AuthorizationError, classify_authorization_error, clean, is_genuine},
     telemetry::SecurityEvent,
 };
@@ -18,8 +18,9 @@ use super::{
     Refusal,
     cookie::AttemptCookie,
     finish::{finish, patiently},
+    hosted,
     open::{Browser, Opened, look, open},
-    response::{Response, ResponseError, Verdict},
+    response::{From, Response, ResponseError, Verdict},
 };
 
 /// A browser that arrives at a callback.
@@ -60,7 +61,8 @@ pub async fn arrive(
     parameters: &[(String, String)],
     at: &Arriving<'_>,
 ) -> Result<Arrival, Refusal> {
-    let response = match Response::read(parameters) {
+    let from = if app.hosted_page(at.provider).is_some() { From::Page } else { From::Provider };
+    let response = match Response::read(parameters, from) {
         Ok(response) => response,
         Err(error) => return Ok(Arrival::Bad(error)),
     };
@@ -146,13 +148,20 @@ async fn check(
 
 /// Step 6, and what follows for the one request that wins.
 async fn claim(app: App, response: Response, attempt: Attempt, opened: Opened) -> Result<(), Refusal> {
+    let of_page = attempt.page.is_some();
+    if of_page && matches!(response.verdict, Verdict::Back) {
+        return hosted::come_back(&app, &opened, &attempt).await;
+    }
     let Some(claimed) = app.store.claim(opened.mine, &attempt, app.clock.now()).await? else {
         return Ok(());
     };
     match response.verdict {
-        Verdict::Code(code) => finish(&app, claimed, code, &response.said).await,
+        Verdict::Code(code) if !of_page => finish(&app, claimed, code, &response.said).await,
+        // What is configured under this id is of another kind by now.
+        Verdict::Code(_) | Verdict::Back => spend(&app, &claimed, Outcome::Misconfigured, None).await?,
         Verdict::Error(error) => {
             let outcome = match app.providers.get(&attempt.provider) {
+                _ if of_page => hosted::outcome_of(&error),
                 None => Outcome::Misconfigured,
                 Some(provider) => match classify_authorization_error(&provider, &error) {
                     AuthorizationError::Denied => Outcome::Denied,
@@ -162,12 +171,16 @@ async fn claim(app: App, response: Response, attempt: Attempt, opened: Opened) -
                     AuthorizationError::Other => Outcome::CodeRefused,
                 },
             };
-            let detail = clean(&error);
-            let now = app.clock.now();
-            app.store.spend(&claimed.attempt, AttemptState::Claimed, outcome, detail.as_deref(), now).await?;
-            app.metrics.callback(outcome);
+            spend(&app, &claimed, outcome, clean(&error).as_deref()).await?;
         }
     }
+    Ok(())
+}
+
+async fn spend(app: &App, claimed: &Claimed, outcome: Outcome, detail: Option<&str>) -> Result<(), Refusal> {
+    let now = app.clock.now();
+    app.store.spend(&claimed.attempt, AttemptState::Claimed, outcome, detail, now).await?;
+    app.metrics.callback(outcome);
     Ok(())
 }
 

@@ -41,9 +41,13 @@ pub async fn reconnect(app: &App, mine: &OwnConnection) -> Result<ElicitationId,
     Ok(created.elicitation.id)
 }
 
-/// What a person can be asked for to mend a connection; none when its provider or MCP server was removed.
+/// What a person can be asked for to mend a connection; none when its provider or MCP server was removed, and for what is
+/// done on a page: there is nothing to mend, and the MCP server alone knows what for it would be done again.
 pub fn worth_asking(app: &App, connection: &Connection) -> Option<Scopes> {
     let provider = app.may_ask(&connection.server, &connection.provider)?;
+    if provider.hosted_page().is_some() {
+        return None;
+    }
     let all = connection.granted.union(&connection.asked);
     let allowed = all.without(&all.without(&provider.allowed_scopes()));
     Some(if allowed.is_empty() { provider.scopes() } else { allowed })

@@ -20,11 +20,22 @@ const ISSUER_BYTES_MAX: usize = 2048;
 /// Parameters in all.
 const PARAMETERS_MAX: usize = 64;
 
+/// From where a browser comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// From a provider of OAuth.
+    Provider,
+    /// From a page of the MCP server's own.
+    Page,
+}
+
 /// What the provider decided.
 #[derive(Debug)]
 pub enum Verdict {
     /// A code to redeem.
     Code(Secret),
+    /// The browser is back from a page of the MCP server's own, which says the rest by the API.
+    Back,
     /// An error code; anything longer than 256 bytes is cut before it is looked at.
     Error(String),
 }
@@ -51,7 +62,7 @@ pub enum ResponseError {
     /// A token in the front channel (R56).
     #[error("a token where none may be")]
     Token,
-    /// There is no `state`, or neither or both of `code` and `error`.
+    /// There is no `state`, or neither or both of `code` and `error`, which a page of the MCP server's own need not send.
     #[error("not an authorization response")]
     Shape,
     /// Longer than anything that a provider sends.
@@ -60,11 +71,11 @@ pub enum ResponseError {
 }
 
 impl Response {
-    /// Reads the parameters, in the order of the query or the body. Unknown ones are ignored.
+    /// Reads the parameters of a response, in the order of the query or the body. Unknown ones are ignored.
     ///
     /// # Errors
     /// [`ResponseError`]; nothing is touched then.
-    pub fn read(parameters: &[(String, String)]) -> Result<Self, ResponseError> {
+    pub fn read(parameters: &[(String, String)], from: From) -> Result<Self, ResponseError> {
         if parameters.len() > PARAMETERS_MAX {
             return Err(ResponseError::TooLong);
         }
@@ -81,7 +92,10 @@ impl Response {
         if state.len() > STATE_BYTES_MAX || issuer.is_some_and(|issuer| issuer.len() > ISSUER_BYTES_MAX) {
             return Err(ResponseError::TooLong);
         }
-        let verdict = match (get("code"), get("error")) {
+        // A page may send back the code that it was given, which is of no use to anybody.
+        let code = get("code").filter(|_| from == From::Provider);
+        let verdict = match (code, get("error")) {
+            (None, None) if from == From::Page => Verdict::Back,
             (Some(code), None) if !code.is_empty() => {
                 if code.len() > CODE_BYTES_MAX {
                     return Err(ResponseError::TooLong);
@@ -105,6 +119,7 @@ impl Response {
         let (code, error) = match &self.verdict {
             Verdict::Code(code) => (Some(code.expose().to_owned()), None),
             Verdict::Error(error) => (None, Some(error.clone())),
+            Verdict::Back => (None, None),
         };
         let parked = Parked {
             state: self.state.expose().to_owned(),
@@ -129,7 +144,8 @@ impl Response {
         let verdict = match (&parked.code, &parked.error) {
             (Some(code), None) => Verdict::Code(Secret::new(code.as_str())),
             (None, Some(error)) => Verdict::Error(error.clone()),
-            _ => return Err(OpenError::Malformed),
+            (None, None) => Verdict::Back,
+            (Some(_), Some(_)) => return Err(OpenError::Malformed),
         };
         let said = parked.said.clone();
         Ok(Self { state: Secret::new(parked.state.as_str()), issuer: parked.issuer.clone(), verdict, said })
@@ -155,7 +171,7 @@ mod tests {
         let parameters: Vec<_> = url::form_urlencoded::parse(query.as_bytes())
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
-        Response::read(&parameters)
+        Response::read(&parameters, From::Provider)
     }
 
     /// R52: a parameter that stands twice is refused, whichever it is.
@@ -187,6 +203,24 @@ mod tests {
         }
         assert!(matches!(read("state=a&code=c&scope=x").unwrap().verdict, Verdict::Code(_)));
         assert!(matches!(read("state=a&error=access_denied").unwrap().verdict, Verdict::Error(_)));
+    }
+
+    /// Only its `state` and an `error` count; the code that it was sent with says nothing.
+    #[test]
+    fn a_page_sends_back_a_state_and_maybe_an_error() {
+        let from_page = |query: &str| {
+            let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+            Response::read(&pairs, From::Page)
+        };
+        for query in ["state=a", "state=a&code=c", "state=a&code=c&redirect_uri=x"] {
+            assert!(matches!(from_page(query).unwrap().verdict, Verdict::Back), "{query}");
+        }
+        assert!(matches!(from_page("state=a&code=c&error=e").unwrap().verdict, Verdict::Error(_)));
+        for query in ["", "code=c", "state=&error=e", "state=a&error="] {
+            assert_eq!(from_page(query).unwrap_err(), ResponseError::Shape, "{query}");
+        }
+        assert_eq!(from_page("state=a&state=a").unwrap_err(), ResponseError::Twice);
+        assert_eq!(from_page("state=a&access_token=t").unwrap_err(), ResponseError::Token);
     }
 
     #[test]

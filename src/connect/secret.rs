@@ -107,7 +107,12 @@ fn seal(
     let asked = mine.elicitation();
     let id = existing.map_or_else(|| ConnectionId(app.random.row_id(app.clock.now())), |one| one.id);
     let generation = existing.map_or(1, |one| one.generation.saturating_add(1));
-    let marks = Marks { secret: true, unchecked: account.is_none(), test_mode: typed.is_of_test_mode(form) };
+    let marks = Marks {
+        secret: true,
+        unchecked: account.is_none(),
+        test_mode: typed.is_of_test_mode(form),
+        ..Marks::default()
+    };
     let account = account.cloned().unwrap_or_default();
     // By its end its owner knows a key again.
     let label = account.label.or_else(|| typed.tail(form).map(|tail| format!("{TAIL_MARK}{tail}")));

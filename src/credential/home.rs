@@ -46,6 +46,12 @@ impl Home {
 
     /// Of a connection.
     pub fn of_connection(app: &App, connection: &Connection) -> Self {
+        // What was done on a page is sent nowhere, wherever the page is by now.
+        if connection.marks.redirect || app.hosted_page(&connection.provider).is_some() {
+            let is_page = app.connectable(&connection.provider).map(|one| one.hosted_page().is_some());
+            let stays = connection.marks.redirect && is_page.unwrap_or(true);
+            return if stays { Self::Gone } else { Self::Changed };
+        }
         // What a person has typed is sent nowhere from here, and is handed out for the place that it was typed for.
         if let Some(here) = app.secret_forms.fingerprint(&connection.provider) {
             let stays = connection.marks.secret && connection.fingerprint == Some(here);

@@ -11,6 +11,7 @@ pub fn usage(app: &App, connection: &Connection, credential: &Credential) -> Use
             let form = app.secret_forms.get(&connection.provider);
             form.map(|form| Use::of(&form.usage, |name| typed.get(name))).unwrap_or_default()
         }
+        Credential::Page => Use::default(),
         Credential::Token(access) => {
             let plain = || Use::of_token(&access.token_type, &access.token);
             // With the connection's own address: in the entry of the settings stand samples.

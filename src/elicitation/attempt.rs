@@ -5,7 +5,7 @@ use std::{str::FromStr, time::Duration};
 use uuid::Uuid;
 
 use super::{AttemptId, ElicitationId, MalformedId, Owned, ProviderId, ServerId};
-use crate::{clock::Millis, scope::Scopes, secret::Hash, values::Values, vault::Sealed};
+use crate::{clock::Millis, hosted::Accepted, scope::Scopes, secret::Hash, values::Values, vault::Sealed};
 
 /// Where an attempt is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The detail of [`Outcome::CodeRefused`] when a page's code was redeemed twice.
+    pub const TWICE: &str = "code_used_twice";
+
     /// As the store writes it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -158,6 +161,31 @@ pub struct Attempt {
     pub expires_at: Millis,
     /// When it was claimed.
     pub claimed_at: Option<Millis>,
+    /// Where the trip is a visit to a page of the MCP server's own.
+    pub page: Option<PageVisit>,
+}
+
+/// What is known of a visit to a page of the MCP server's own. It is done when both halves are there, the MCP server's
+/// result and the browser's return, whichever came first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageVisit {
+    /// When the code is too old to be redeemed.
+    pub code_expires_at: Millis,
+    /// When the MCP server redeemed the code.
+    pub redeemed_at: Option<Millis>,
+    /// What the MCP server says was done. Provisional until the browser is back.
+    pub accepted: Option<Accepted>,
+    /// When the browser came back, through every check. From then on the attempt lives as long as its elicitation.
+    pub returned_at: Option<Millis>,
+}
+
+/// The code that a browser takes to a page of the MCP server's own.
+#[derive(Clone, Debug)]
+pub struct PageCode {
+    /// SHA-256 of it.
+    pub hash: Hash,
+    /// Never beyond the attempt's end.
+    pub expires_at: Millis,
 }
 
 impl Attempt {
@@ -173,6 +201,17 @@ impl Attempt {
     pub fn is_live(&self, now: Millis) -> bool {
         self.state == AttemptState::Live && self.expires_at > now
     }
+
+    /// Whether its code can still be redeemed at `now`; what has been redeemed is not sent anywhere again.
+    pub fn is_redeemable(&self, now: Millis) -> bool {
+        let page = self.page.as_ref();
+        self.is_live(now) && page.is_some_and(|page| page.redeemed_at.is_none() && page.code_expires_at > now)
+    }
+
+    /// Whether the browser is back at `now`, and the MCP server has not said yet what came of it.
+    pub fn is_waiting(&self, now: Millis) -> bool {
+        self.is_live(now) && self.page.as_ref().is_some_and(|page| page.returned_at.is_some())
+    }
 }
 
 /// What is needed to begin an attempt.
@@ -186,8 +225,8 @@ pub struct NewAttempt {
     pub state_hash: Hash,
     /// SHA-256 of the binding secret.
     pub binding_hash: Hash,
-    /// The sealed PKCE verifier (R57).
-    pub verifier: Sealed,
+    /// The sealed PKCE verifier (R57); none on a visit to a page.
+    pub verifier: Option<Sealed>,
     /// The issuer expected back.
     pub expected_issuer: Option<String>,
     /// Whether its absence is an error.
@@ -202,6 +241,8 @@ pub struct NewAttempt {
     pub fingerprint: Option<Hash>,
     /// Never beyond the elicitation's end.
     pub expires_at: Millis,
+    /// The code of a visit to a page.
+    pub page: Option<PageCode>,
 }
 
 /// What claiming an attempt gives to the one request that won.

@@ -14,7 +14,9 @@ use crate::{
     clock::Millis,
     elicitation::{
         Attempt, AttemptId, AttemptState, Claimed, ElicitationId, NewAttempt, Outcome, Owned, OwnedOpen,
+        PageVisit,
     },
+    hosted::Accepted,
     scope::Scopes,
     secret::Hash,
     vault::Sealed,
@@ -27,9 +29,11 @@ macro_rules! columns {
     () => {
         "id, elicitation, server, provider, browser, state_hash, binding_hash, verifier, expected_issuer, \
          issuer_required, redirect_uri, scopes, state, outcome, detail, parked, parked_until_ms, offer, \
-         values_json, fingerprint, created_at_ms, expires_at_ms, claimed_at_ms"
+         values_json, fingerprint, created_at_ms, expires_at_ms, claimed_at_ms, page_code_expires_at_ms, \
+         redeemed_at_ms, result_json, returned_at_ms"
     };
 }
+pub(super) use columns;
 
 statements! {
     /// Takes the elicitation's row. Every move takes it before those of its attempts, so that two never wait for
@@ -39,8 +43,8 @@ statements! {
     /// Only for the owner, and only while it is open. The state follows in the same transaction.
     BEGIN = "INSERT INTO attempts (id, elicitation, server, provider, browser, state_hash, binding_hash, verifier, \
         expected_issuer, issuer_required, redirect_uri, scopes, state, created_at_ms, expires_at_ms, values_json, \
-        fingerprint) \
-        SELECT $1, e.id, e.server, e.provider, $3, $4, $5, $6, $7, $8, $9, $10, 'live', $11, $12, $15, $16 \
+        fingerprint, page_code_hash, page_code_expires_at_ms) \
+        SELECT $1, e.id, e.server, e.provider, $3, $4, $5, $6, $7, $8, $9, $10, 'live', $11, $12, $15, $16, $17, $18 \
         FROM elicitations e WHERE e.id = $2 AND e.issuer = $13 AND e.sub = $14 \
         AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $11";
 
@@ -58,10 +62,10 @@ statements! {
         WHERE id = $1 AND state = 'live' AND expires_at_ms > $4 AND (parked IS NULL OR parked_until_ms <= $4)";
 
     /// Spends the `state`. Exactly one request gets a row: the attempt is live, and its elicitation is open,
-    /// unexpired and the owner's.
+    /// unexpired and the owner's. A visit whose browser is back has spent it.
     CLAIM = concat!("UPDATE attempts SET state = 'claimed', claimed_at_ms = $3, parked = NULL, \
         parked_until_ms = NULL \
-        WHERE id = $1 AND state_hash = $2 AND state = 'live' AND expires_at_ms > $3 \
+        WHERE id = $1 AND state_hash = $2 AND state = 'live' AND expires_at_ms > $3 AND returned_at_ms IS NULL \
         AND EXISTS (SELECT 1 FROM elicitations e WHERE e.id = attempts.elicitation AND e.issuer = $4 \
             AND e.sub = $5 AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $3) \
         RETURNING ", columns!());
@@ -114,6 +118,10 @@ pub(super) struct AttemptRow {
     created_at_ms: i64,
     expires_at_ms: i64,
     claimed_at_ms: Option<i64>,
+    page_code_expires_at_ms: Option<i64>,
+    redeemed_at_ms: Option<i64>,
+    result_json: Option<String>,
+    returned_at_ms: Option<i64>,
 }
 
 impl TryFrom<AttemptRow> for Attempt {
@@ -122,6 +130,16 @@ impl TryFrom<AttemptRow> for Attempt {
     fn try_from(row: AttemptRow) -> Result<Self, StoreError> {
         const TABLE: &str = "attempts";
         let hash = |bytes: Vec<u8>, column| bytes.try_into().map(Hash).map_err(corrupt(TABLE, column));
+        let accepted = row.result_json.as_deref().map(|text| {
+            Accepted::from_json(text).ok_or(StoreError::Corrupt { table: TABLE, column: "result_json" })
+        });
+        let accepted = accepted.transpose()?;
+        let page = row.page_code_expires_at_ms.map(|at| PageVisit {
+            code_expires_at: Millis(at),
+            redeemed_at: row.redeemed_at_ms.map(Millis),
+            accepted,
+            returned_at: row.returned_at_ms.map(Millis),
+        });
         Ok(Self {
             id: AttemptId(row.id),
             elicitation: ElicitationId(row.elicitation),
@@ -146,6 +164,7 @@ impl TryFrom<AttemptRow> for Attempt {
             created_at: Millis(row.created_at_ms),
             expires_at: Millis(row.expires_at_ms),
             claimed_at: row.claimed_at_ms.map(Millis),
+            page,
         })
     }
 }
@@ -165,7 +184,7 @@ impl Store {
                 .bind(new.browser)
                 .bind(new.state_hash.as_bytes())
                 .bind(new.binding_hash.as_bytes())
-                .bind(new.verifier.as_bytes())
+                .bind(new.verifier.as_ref().map(Sealed::as_bytes))
                 .bind(&new.expected_issuer)
                 .bind(new.issuer_required)
                 .bind(&new.redirect_uri)
@@ -176,6 +195,8 @@ impl Store {
                 .bind(&asked.owner.sub)
                 .bind(new.values.to_json())
                 .bind(new.fingerprint.as_ref().map(Hash::as_bytes))
+                .bind(new.page.as_ref().map(|page| page.hash.as_bytes()))
+                .bind(new.page.as_ref().map(|page| page.expires_at.0))
                 .execute(connection)
                 .await?
                 .rows_affected()

@@ -13,6 +13,7 @@ use crate::{
     clock::Millis,
     connection::{ConnectionId, Grant},
     elicitation::{Elicitation, ElicitationId, OwnedOpen, ServerId, State},
+    random::Random,
     scope::Scopes,
     signal::Kind,
     subject::Subject,
@@ -185,33 +186,10 @@ impl Store {
         reason: &str,
         now: Millis,
     ) -> Result<bool, StoreError> {
-        let Some(kind) = Kind::of_end(end) else { return Ok(false) };
         let mut tx = self.begin_tx().await?;
-        let row: Option<ElicitationRow> = within!(&mut tx, CLOSE, |sql, connection| {
-            sqlx::query_as(sql)
-                .bind(elicitation.id.0)
-                .bind(end.as_str())
-                .bind(reason)
-                .bind(now.0)
-                .bind(elicitation.server.as_str())
-                .bind(&elicitation.owner.issuer)
-                .bind(&elicitation.owner.sub)
-                .fetch_optional(connection)
-                .await?
-        });
-        let Some(row) = row else { return Ok(false) };
-        let closed = Elicitation::try_from(row)?;
-        tx.end_attempts(closed.id, now).await?;
-        tx.queue_end(&closed, kind, self.random, now).await?;
-        let told = match end {
-            State::Declined => Some(audit::Kind::Declined),
-            State::Cancelled => Some(audit::Kind::Cancelled),
-            // What nobody did: the signal tells it.
-            State::Pending | State::Authorizing | State::Completed | State::Expired | State::Failed => None,
+        let Some(closed) = tx.close(elicitation, end, reason, self.random, now).await? else {
+            return Ok(false);
         };
-        if let Some(kind) = told {
-            tx.audit(Entry::new(kind, Actor::of_reason(reason), &closed, now).because(reason));
-        }
         tx.commit().await?;
         self.announce(&[closed.server]);
         Ok(true)
@@ -255,6 +233,44 @@ impl Store {
 }
 
 impl Tx {
+    /// Ends an open one with its one signal; none when it is closed or has expired.
+    pub(super) async fn close(
+        &mut self,
+        elicitation: &Elicitation,
+        end: State,
+        reason: &str,
+        random: Random,
+        now: Millis,
+    ) -> Result<Option<Elicitation>, StoreError> {
+        let Some(kind) = Kind::of_end(end) else { return Ok(None) };
+        let row: Option<ElicitationRow> = within!(self, CLOSE, |sql, connection| {
+            sqlx::query_as(sql)
+                .bind(elicitation.id.0)
+                .bind(end.as_str())
+                .bind(reason)
+                .bind(now.0)
+                .bind(elicitation.server.as_str())
+                .bind(&elicitation.owner.issuer)
+                .bind(&elicitation.owner.sub)
+                .fetch_optional(connection)
+                .await?
+        });
+        let Some(row) = row else { return Ok(None) };
+        let closed = Elicitation::try_from(row)?;
+        self.end_attempts(closed.id, now).await?;
+        self.queue_end(&closed, kind, random, now).await?;
+        let told = match end {
+            State::Declined => Some(audit::Kind::Declined),
+            State::Cancelled => Some(audit::Kind::Cancelled),
+            // What nobody did: the signal tells it.
+            State::Pending | State::Authorizing | State::Completed | State::Expired | State::Failed => None,
+        };
+        if let Some(kind) = told {
+            self.audit(Entry::new(kind, Actor::of_reason(reason), &closed, now).because(reason));
+        }
+        Ok(Some(closed))
+    }
+
     /// One that is there.
     pub(super) async fn by_id(&mut self, id: ElicitationId) -> Result<Elicitation, StoreError> {
         let row: ElicitationRow = within!(self, BY_ID, |sql, connection| {

@@ -8,6 +8,7 @@ use super::{
     attempts::FINISH_MS,
     connections::{ConnectionRow, columns as connection_columns},
     elicitations::{ElicitationRow, columns as elicitation_columns},
+    hosted::BothHalves,
     statements::statements,
     tx::{Tx, within},
 };
@@ -88,10 +89,20 @@ pub enum Settled {
 }
 
 /// How an elicitation ends well.
-struct Ending {
+struct Ending<'a> {
     reason: &'static str,
-    /// The trip that ends with it, where that is, and how it ends.
-    trip: Option<(AttemptId, AttemptState, Outcome)>,
+    /// The trip that ends with it.
+    trip: Trip<'a>,
+}
+
+/// What ends with an elicitation that ends well.
+enum Trip<'a> {
+    /// Nothing: a key was typed.
+    None,
+    /// A trip to a provider: where it is, and how it ends.
+    Provider(AttemptId, AttemptState, Outcome),
+    /// A visit to a page of the MCP server's own.
+    Page(&'a BothHalves),
 }
 
 impl Store {
@@ -101,7 +112,7 @@ impl Store {
     /// When the store is unavailable; then nothing was changed.
     pub async fn settle(&self, settlement: &Settlement<'_>, now: Millis) -> Result<Settled, StoreError> {
         let Settlement { mine, attempt, from, connection, over, outcome } = settlement;
-        let ending = Ending { reason: outcome.as_str(), trip: Some((attempt.id, *from, *outcome)) };
+        let ending = Ending { reason: outcome.as_str(), trip: Trip::Provider(attempt.id, *from, *outcome) };
         self.conclude(mine.elicitation(), connection, *over, ending, now).await
     }
 
@@ -117,8 +128,23 @@ impl Store {
         now: Millis,
     ) -> Result<Settled, StoreError> {
         let reason = if connection.marks.unchecked { "unchecked" } else { Outcome::Connected.as_str() };
-        let ending = Ending { reason, trip: None };
+        let ending = Ending { reason, trip: Trip::None };
         self.conclude(mine.elicitation(), connection, over, ending, now).await
+    }
+
+    /// Stores what was done on a page of the MCP server's own, by the same transaction.
+    ///
+    /// # Errors
+    /// When the store is unavailable; then nothing was changed.
+    pub async fn settle_visit(
+        &self,
+        both: &BothHalves,
+        connection: &NewConnection,
+        over: Option<(ConnectionId, i64)>,
+        now: Millis,
+    ) -> Result<Settled, StoreError> {
+        let ending = Ending { reason: Outcome::Connected.as_str(), trip: Trip::Page(both) };
+        self.conclude(both.elicitation(), connection, over, ending, now).await
     }
 
     async fn conclude(
@@ -126,7 +152,7 @@ impl Store {
         asked: &Elicitation,
         new: &NewConnection,
         over: Option<(ConnectionId, i64)>,
-        ending: Ending,
+        ending: Ending<'_>,
         now: Millis,
     ) -> Result<Settled, StoreError> {
         let mut tx = self.begin_tx().await?;
@@ -141,7 +167,9 @@ impl Store {
             // An offer dies with the elicitation; only what was claimed in time may finish after it.
             let (reason, oldest) = match ending.trip {
                 _ if id != asked.id => ("satisfied", now.0),
-                Some((_, AttemptState::Claimed, _)) => (ending.reason, now.0.saturating_sub(FINISH_MS)),
+                Trip::Provider(_, AttemptState::Claimed, _) => {
+                    (ending.reason, now.0.saturating_sub(FINISH_MS))
+                }
                 _ => (ending.reason, now.0),
             };
             match tx.complete(id, reason, connection.id, oldest, now).await? {
@@ -150,9 +178,12 @@ impl Store {
                 None => {}
             }
         }
-        if let Some((attempt, from, outcome)) = ending.trip
-            && !tx.spend(attempt, from, outcome, None, now).await?
-        {
+        let ended = match ending.trip {
+            Trip::None => true,
+            Trip::Provider(attempt, from, outcome) => tx.spend(attempt, from, outcome, None, now).await?,
+            Trip::Page(both) => tx.finish_visit(both, now).await?,
+        };
+        if !ended {
             return Ok(Settled::Lost);
         }
         for elicitation in &completed {

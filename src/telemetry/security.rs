@@ -23,11 +23,13 @@ pub enum SecurityEvent {
     ApiKeyRefused,
     /// A refresh gave tokens of another account (R82).
     AccountMismatch,
+    /// A code of a hosted page that was redeemed twice, or by another MCP server.
+    PageCodeMisused,
 }
 
 impl SecurityEvent {
     /// Every event, so that each exists at 0 from the start.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::WrongAccount,
         Self::OtherBrowser,
         Self::ProviderMismatch,
@@ -38,6 +40,7 @@ impl SecurityEvent {
         Self::CodeRefused,
         Self::ApiKeyRefused,
         Self::AccountMismatch,
+        Self::PageCodeMisused,
     ];
 
     /// The stable code.
@@ -53,6 +56,7 @@ impl SecurityEvent {
             Self::CodeRefused => "code_refused",
             Self::ApiKeyRefused => "api_key_refused",
             Self::AccountMismatch => "account_mismatch",
+            Self::PageCodeMisused => "page_code_misused",
         }
     }
 
@@ -74,6 +78,9 @@ impl SecurityEvent {
             Self::ApiKeyRefused => "The API was called with a key that nobody has.",
             Self::AccountMismatch => {
                 "A refresh gave tokens of another account than the connection's; it is quarantined."
+            }
+            Self::PageCodeMisused => {
+                "The code of a hosted page was redeemed twice, or by another MCP server than its own."
             }
         }
     }

@@ -4,6 +4,7 @@ use axum::{body::Bytes, extract::RawQuery, http::header, response::Response};
 use time::OffsetDateTime;
 
 use crate::{
+    config::HostedPage,
     connect::{self, Opened, Refusal, View},
     connection::Connection,
     elicitation::{Attempt, AttemptId, Elicitation, ElicitationId, OwnedOpen, State},
@@ -255,6 +256,9 @@ impl Here {
             notes: self.notes(opened),
             settings,
             change,
+            page: self
+                .page_of(asked)
+                .map(|page| pages::Deed { what: page.what.as_deref().and_then(Message::new) }),
             provider_host: self.provider_host(opened),
             account_hint: hint.map(Label::new),
             person: signed_in(opened),
@@ -289,6 +293,7 @@ impl Here {
             asked: self.asked(asked),
             message: asked.message.as_deref().and_then(Message::new),
             account: Label::new(label.unwrap_or_default()),
+            done: self.page_of(asked).is_some(),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
             keep: connection
@@ -299,6 +304,11 @@ impl Here {
             agree: self.agree_post(asked),
             decline: self.decline_post(asked),
         })
+    }
+
+    /// The page of an elicitation that is answered on one of the MCP server's own.
+    fn page_of(&self, asked: &Elicitation) -> Option<std::sync::Arc<HostedPage>> {
+        self.app.may_visit(&asked.server, &asked.provider)
     }
 
     /// `POST .../continue`.
@@ -330,6 +340,9 @@ impl Here {
     /// The host that the person will see next, as far as the configuration tells.
     fn provider_host(&self, opened: &Opened) -> String {
         let asked = opened.mine.elicitation();
+        if let Some(host) = self.page_of(asked).as_ref().and_then(|page| page.url.host_str()) {
+            return host.to_owned();
+        }
         let provider = connect::leads_to(&self.app, opened);
         let configured = provider.as_ref().and_then(|one| {
             let mcp = || one.mcp.as_ref().map(|mcp| mcp.url.clone());
@@ -398,6 +411,9 @@ impl Here {
 /// What was connected, as far as its owner knows it again.
 fn connected_account(connection: Option<&Connection>) -> pages::Account {
     let Some(connection) = connection else { return pages::Account::Nameless };
+    if connection.marks.redirect {
+        return pages::Account::Done(account_label(&connection.account));
+    }
     let ending = connection.account.label.as_deref().and_then(|label| label.strip_prefix(connect::TAIL_MARK));
     match (ending.filter(|_| connection.marks.secret), account_label(&connection.account)) {
         (Some(ending), _) => pages::Account::KeyEnding(Label::new(ending)),

@@ -62,8 +62,22 @@ impl Here {
                 Some(outcome) => self.settled(opened, attempt, outcome),
                 None => self.as_it_stands(opened),
             },
+            Some((attempt, AttemptState::Live)) if self.is_awaited(opened, attempt) => {
+                self.show(&pages::AwaitingResult {
+                    frame: self.frame_of(&opened.visitor),
+                    asked: self.asked(asked),
+                    again: done_path(asked.id, Some(attempt.id)),
+                    open_again: connect_path(asked.id),
+                })
+            }
             Some((_, AttemptState::Live)) | None => self.as_it_stands(opened),
         }
+    }
+
+    /// Whether the browser is back, and the MCP server has still to say what came of it.
+    fn is_awaited(&self, opened: &Opened, attempt: &Attempt) -> bool {
+        let now = self.app.clock.now();
+        attempt.is_waiting(now) && opened.mine.elicitation().state(now).is_open()
     }
 
     /// Without an attempt that says more: the elicitation's own state.
@@ -103,6 +117,7 @@ impl Here {
             Outcome::Denied => not_connected(NotConnectedBecause::SaidNo),
             Outcome::CodeRefused => not_connected(match attempt.detail.as_deref() {
                 Some(connect::NO_REFRESH_TOKEN) => NotConnectedBecause::NothingLasting,
+                Some(Outcome::TWICE) => NotConnectedBecause::Twice,
                 Some(_) => NotConnectedBecause::ProviderError,
                 None => NotConnectedBecause::TooLate,
             }),

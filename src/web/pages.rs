@@ -26,10 +26,12 @@ mod trip;
 
 pub use action::{Action, Away, Post, To, Weight};
 pub use code::{Closed, Code, Shown};
-pub use connection::{Connection, Disconnect, Happened, History, Parting};
+pub use connection::{Connection, Disconnect, Happened, History, Kept, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
-pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Note, Ready, Setting, SignIn, SignInFor, Why};
+pub use entry::{
+    AlreadyConnected, Before, ConfirmIdentity, Deed, Note, Ready, Setting, SignIn, SignInFor, Why,
+};
 pub use form::{Choice, Field, FieldProblem, NeedsInput, Replaced, Secret, SecretField, SecretState, Within};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};
@@ -46,7 +48,9 @@ pub use refusal::{
 pub use sentence::{Fill, Gap, Sentence, gap_names};
 pub use standing::{Standing, Trouble};
 pub use tenants::ChooseTenant;
-pub use trip::{AccountChanged, AdminApproval, Leaving, NotConnected, NotConnectedBecause, Working};
+pub use trip::{
+    AccountChanged, AdminApproval, AwaitingResult, Leaving, NotConnected, NotConnectedBecause, Working,
+};
 
 use http::StatusCode;
 

@@ -122,7 +122,7 @@ impl Here {
     pub(super) fn form_of(&self, asked: &Elicitation) -> Option<std::sync::Arc<SecretForm>> {
         match self.app.may_ask(&asked.server, &asked.provider)? {
             Connectable::Secret(form) => Some(form),
-            Connectable::OAuth2(_) => None,
+            Connectable::OAuth2(_) | Connectable::Redirect(_) => None,
         }
     }
 

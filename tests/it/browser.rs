@@ -12,6 +12,7 @@ mod form_post;
 mod forms;
 mod hands;
 mod happy;
+mod hosted;
 mod keys;
 mod leaving;
 mod looks;

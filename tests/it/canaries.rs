@@ -17,6 +17,7 @@ use reqwest::Method;
 
 use crate::{
     engine::{Database, Engine},
+    hosted::{self, PAGE, accepted, redeems, says},
     rows::rows,
     secrets::{self, KEY, KEYS, WRONG},
     world::{Browser, FILES, NOTES, World},
@@ -160,6 +161,27 @@ async fn types(world: &World, service: &consentry_fakes::KeyService) -> Browser 
     alice
 }
 
+/// Goes to a page of the MCP server's own, by a code that is redeemed and by one that is redeemed twice.
+async fn visits(world: &World, found: &mut Vec<Canary>) -> Browser {
+    let api = world.api("files");
+    let link = api.asks("alice", PAGE).await;
+    let mut alice = world.browser();
+    alice.opens(&link.url).await;
+    alice.signs_in("alice").await.is("ready");
+    for twice in [true, false] {
+        let visit = alice.sets_out().await;
+        redeems(&world.api("notes"), &visit).await.expect(400);
+        redeems(&api, &visit).await.expect(200);
+        says(&api, &link, &accepted()).await.expect(200);
+        if twice {
+            redeems(&api, &visit).await.expect(400);
+        }
+        alice.opens(&visit.back()).await.is(if twice { "not-connected" } else { "connected" });
+        found.extend([("a visit's code", visit.code), ("a state", visit.state)]);
+    }
+    alice
+}
+
 /// A browser's cookies of ours are secrets.
 fn keep(browser: &Browser, found: &mut Vec<Canary>) {
     let jar = browser.jar();
@@ -168,13 +190,21 @@ fn keep(browser: &Browser, found: &mut Vec<Canary>) {
 
 async fn r117_no_secret_is_logged_shown_told_or_stored(db: Database) {
     let logged = Logged::start();
-    let (world, service) = secrets::start(db).await;
+    let service = secrets::service().await;
+    let base = service.base_url().to_owned();
+    let offered = |settings: &mut consentry::config::Settings| {
+        secrets::offer(settings, secrets::form(&base));
+        hosted::offer(settings);
+    };
+    let world = World::start_with(db, offered).await;
     let api = world.api("files");
     let mut canaries: Vec<Canary> = world.secrets();
     canaries.extend([("a typed key", KEY.to_owned()), ("a typed key that is wrong", WRONG.to_owned())]);
     let mut cookies = Vec::new();
     let mut browsers = walk(&world, &mut cookies).await;
     browsers.push(types(&world, &service).await);
+    let mut trips = Vec::new();
+    browsers.push(visits(&world, &mut trips).await);
     let mut tokens = Vec::new();
     for provider in [FILES, NOTES] {
         let token = &api.resolves("alice", provider).await["credential"]["access_token"];
@@ -183,7 +213,6 @@ async fn r117_no_secret_is_logged_shown_told_or_stored(db: Database) {
     let connections = api.get("/v1/connections?sub=alice").await.expect(200);
     let removed = connections["connections"][0]["id"].as_str().unwrap().to_owned();
     let gone = api.delete(&format!("/v1/connections/{removed}")).await;
-    let mut trips = Vec::new();
     secrets_of(&world.files, &mut trips);
     secrets_of(&world.notes, &mut trips);
     for TokenRequest { code, code_verifier, .. } in world.id.token_log() {
@@ -231,7 +260,9 @@ async fn r117_no_secret_is_logged_shown_told_or_stored(db: Database) {
     };
     let shown: Vec<Said> = browsers.iter().flat_map(ours).collect();
     search(&[&canaries[..], &cookies].concat(), &shown);
-    let without_states: Vec<Canary> = trips.into_iter().filter(|(what, _)| *what != "a state").collect();
+    // Where the browser leaves, its page has what it takes along.
+    let along = ["a state", "a visit's code"];
+    let without_states: Vec<Canary> = trips.into_iter().filter(|(what, _)| !along.contains(what)).collect();
     search(&without_states, &shown);
     // CSRF tokens are in no log.
     let fields = browsers.iter().flat_map(Browser::history).flat_map(|page| page.forms());

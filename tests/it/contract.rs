@@ -30,6 +30,7 @@ mod deliveries;
 mod elicitations;
 mod endings;
 mod given;
+mod hosted;
 mod keys;
 mod kill_switch;
 mod leases;
@@ -63,6 +64,7 @@ async fn every_statement_runs(engine: Engine) {
     clocks::every(&db).await;
     codes::every(&db).await;
     settle::every(&db).await;
+    hosted::every(&db).await;
     signals::every(&db).await;
     revocations::every(&db).await;
     deliveries::every(&db).await;

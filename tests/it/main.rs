@@ -20,6 +20,7 @@ mod crash;
 mod documents;
 mod entries;
 mod flow;
+mod hosted;
 mod keys;
 mod logos;
 mod mcp;

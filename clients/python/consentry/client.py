@@ -169,6 +169,16 @@ class Consentry:
         """Withdraws an elicitation."""
         return await self._json("POST", f"elicitations/{_part(id)}/cancel", repeatable=True)
 
+    async def redeem(self, code: str) -> api.PageVisit:
+        """Redeems the code that a browser brought to a page of this MCP server's own. Once: a second time ends the visit, so
+        it is never sent again by itself."""
+        return await self._json("POST", "hosted/redeem", body={"code": code})
+
+    async def page_result(self, id: str, result: api.PageResult) -> api.Elicitation:
+        """Says what came of a visit to a page. `accepted` counts once the user's browser is back; `failed` ends the
+        elicitation. The same may be said again."""
+        return await self._json("POST", f"elicitations/{_part(id)}/result", body=result, repeatable=True)
+
     async def report(self, grant: Grant) -> api.Connection:
         """Says that the third party answered 401 to this credential: it is not handed out again. Then `resolve` anew."""
         connection = grant.connection

@@ -108,6 +108,16 @@ export class Consentry {
     return this.#json('POST', ['elicitations', id, 'cancel'], { repeatable: true });
   }
 
+  /** Redeems the code that a browser brought to a page of this MCP server's own. Once: a second time ends the visit, so it is never sent again by itself. */
+  redeem(code: string): Promise<api.PageVisit> {
+    return this.#json('POST', ['hosted', 'redeem'], { body: { code } });
+  }
+
+  /** Says what came of a visit to a page. `accepted` counts once the user's browser is back; `failed` ends the elicitation. The same may be said again. */
+  pageResult(id: string, result: api.PageResult): Promise<api.Elicitation> {
+    return this.#json('POST', ['elicitations', id, 'result'], { body: result, repeatable: true });
+  }
+
   /** Says that the third party answered 401 to this credential, so that it is not handed out again. Then `resolve` anew. */
   async report(grant: Grant): Promise<api.Connection> {
     const { id: connection, generation } = grant.connection;

@@ -14,7 +14,7 @@ use crate::provider::Providers;
 use crate::transport::{Call, Policy, Transport};
 use crate::{
     Action, Answered, Connection, ConnectionQuery, Connections, Created, Elicitation, Error, McpClient,
-    Provider, Resolution, Resolve, Secret,
+    PageResult, PageVisit, Provider, Resolution, Resolve, Secret,
 };
 
 /// A connection to Consentry; cheap to clone, for the whole process.
@@ -209,6 +209,27 @@ impl Client {
     pub async fn cancel(&self, id: &str) -> Result<(), Error> {
         let path = ["v1", "elicitations", id, "cancel"];
         self.0.send(&Call::new(Method::POST, &path)).await.map(drop)
+    }
+
+    /// Redeems the code that a browser brought to a page of this MCP server's own, once: a second time ends the visit.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`]; `page_code_invalid` (400) for one that is unknown, used, too old or another MCP server's, alike.
+    pub async fn redeem(&self, code: &str) -> Result<PageVisit, Error> {
+        let path = ["v1", "hosted", "redeem"];
+        self.0.json(&Call::new(Method::POST, &path).body(&json!({ "code": code }))?).await
+    }
+
+    /// Says what came of a visit. What was accepted counts once the user's browser is back. The same may be said again.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`]; 409 `page_not_visited` when no visit is under way, `result_given` when another result was given before,
+    /// `elicitation_over` when it has ended.
+    pub async fn page_result(&self, id: &str, result: &PageResult) -> Result<Elicitation, Error> {
+        let path = ["v1", "elicitations", id, "result"];
+        self.0.json(&Call::new(Method::POST, &path).body(result)?).await
     }
 
     /// A page of connections.

@@ -61,7 +61,7 @@ impl Grant {
     pub fn bearer(&self) -> Option<&str> {
         match &self.credential {
             Credential::Oauth2 { access_token, .. } => Some(access_token.expose()),
-            Credential::Secret { .. } => None,
+            Credential::Secret { .. } | Credential::Redirect { .. } => None,
         }
     }
 
@@ -71,6 +71,7 @@ impl Grant {
     pub fn usage(&self) -> &Use {
         match &self.credential {
             Credential::Oauth2 { usage, .. } | Credential::Secret { usage, .. } => usage,
+            Credential::Redirect { .. } => Use::NOTHING,
         }
     }
 }
@@ -97,6 +98,11 @@ pub struct Use {
     /// Query parameters for each request, to be encoded.
     #[serde(default)]
     pub query: BTreeMap<String, Secret>,
+}
+
+impl Use {
+    /// Where there is no credential.
+    const NOTHING: &'static Self = &Self { base_url: None, headers: BTreeMap::new(), query: BTreeMap::new() };
 }
 
 /// What gives access at the provider.
@@ -139,6 +145,13 @@ pub enum Credential {
         /// How to use it.
         #[serde(rename = "use", default)]
         usage: Use,
+    },
+    /// What was done on a page of the MCP server's own. There is nothing to call a provider with.
+    #[non_exhaustive]
+    Redirect {
+        /// What the MCP server said of it.
+        #[serde(default)]
+        values: BTreeMap<String, String>,
     },
     /// The values of a secret form.
     #[non_exhaustive]

@@ -63,6 +63,10 @@ codes! {
     VariableInvalid = "variable_invalid", BAD_REQUEST, "A variable's value does not fit this provider";
     /// A variable that only the caller may give.
     VariableMissing = "variable_missing", BAD_REQUEST, "A variable of this provider has no value";
+    /// Unknown, used, too old, or another MCP server's.
+    PageCodeInvalid = "page_code_invalid", BAD_REQUEST, "The code cannot be redeemed";
+    /// The elicitation is not answered on a page of the MCP server's.
+    NoHostedPage = "no_hosted_page", BAD_REQUEST, "The elicitation is not of a hosted page";
     /// Forged, or bound to something else; for the MCP client, error -32602.
     RequestStateInvalid = "request_state_invalid", BAD_REQUEST, "The request state is not one of this request";
     /// No API key, or none that is known.
@@ -79,6 +83,12 @@ codes! {
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
     /// It moved while the call was under way.
     Conflict = "conflict", CONFLICT, "It has changed meanwhile";
+    /// No visit with a redeemed code is under way.
+    PageNotVisited = "page_not_visited", CONFLICT, "Nobody is at the page";
+    /// Another result was given before.
+    ResultGiven = "result_given", CONFLICT, "Another result was given before";
+    /// It has ended.
+    ElicitationOver = "elicitation_over", CONFLICT, "The elicitation has ended";
     /// Beyond `limits.body`.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The body is too large";
     /// Not `application/json`.

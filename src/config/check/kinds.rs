@@ -15,6 +15,8 @@ pub(super) struct Kinds {
     pub(super) oauth2: Vec<(String, raw::Provider)>,
     /// `secret`.
     pub(super) secret: Vec<(String, raw::SecretForm)>,
+    /// `redirect`.
+    pub(super) redirect: Vec<(String, raw::HostedPage)>,
 }
 
 impl Kinds {
@@ -35,7 +37,11 @@ impl Kinds {
             match kind.as_ref().map_or(Some("oauth2"), Value::as_str) {
                 Some("oauth2") => add(&mut kinds.oauth2, path, value, findings),
                 Some("secret") => add(&mut kinds.secret, path, value, findings),
-                _ => findings.refuse(format!("{path}.kind"), "must be \"oauth2\" or \"secret\""),
+                Some("redirect") => add(&mut kinds.redirect, path, value, findings),
+                _ => {
+                    let problem = "must be \"oauth2\", \"secret\" or \"redirect\"";
+                    findings.refuse(format!("{path}.kind"), problem);
+                }
             }
         }
         kinds
@@ -45,7 +51,8 @@ impl Kinds {
     fn ids(&self) -> impl Iterator<Item = (&str, &str)> {
         let oauth2 = self.oauth2.iter().map(|(at, one)| (at.as_str(), one.id.as_str()));
         let secret = self.secret.iter().map(|(at, one)| (at.as_str(), one.id.as_str()));
-        oauth2.chain(secret)
+        let redirect = self.redirect.iter().map(|(at, one)| (at.as_str(), one.id.as_str()));
+        oauth2.chain(secret).chain(redirect)
     }
 }
 

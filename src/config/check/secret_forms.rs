@@ -173,7 +173,7 @@ impl Checker<'_> {
     }
 
     /// A sentence that pages show.
-    fn words(&mut self, key: &str, text: Option<&str>) {
+    pub(super) fn words(&mut self, key: &str, text: Option<&str>) {
         let fits = text.is_none_or(|text| {
             (1..=500).contains(&text.chars().count()) && !text.chars().any(char::is_control)
         });

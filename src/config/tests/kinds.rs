@@ -72,6 +72,59 @@ fn a_field_in_a_host_is_bounded() {
     assert!(world.refused(&open).contains(&"providers[0].fields[0].pattern".to_owned()));
 }
 
+const PAGE: &str = r#"
+[[providers]]
+kind = "redirect"
+id = "checkout"
+name = "Checkout"
+url = "https://files.example/checkout?shop=main"
+what = "You pay there."
+manage_url = "https://files.example/orders"
+"#;
+
+#[test]
+fn a_page_is_read_and_its_query_is_kept() {
+    let world = World::new();
+    let settings = world.load(PAGE).unwrap();
+    let page = &settings.hosted_pages[0];
+    assert_eq!(page.url.as_str(), "https://files.example/checkout?shop=main");
+    assert_eq!((page.name.as_str(), page.what.as_deref()), ("Checkout", Some("You pay there.")));
+    assert_eq!(settings.named().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["checkout"]);
+    assert_eq!(
+        world.refused(&format!("{PAGE}{}", FORM.replace("\"keyed\"", "\"checkout\""))),
+        ["providers[1].id"]
+    );
+}
+
+#[test]
+fn what_a_page_cannot_be_is_refused() {
+    let world = World::new();
+    let with = |url: &str| PAGE.replace("https://files.example/checkout?shop=main", url);
+    for url in [
+        "http://files.example/checkout",
+        "https://files.example/checkout#pay",
+        "https://user@files.example/checkout",
+        "https://10.0.0.1/checkout",
+        "https://files.example/checkout?code=1",
+        "https://files.example/checkout?a=b&st%61te=1",
+        "https://files.example/checkout?redirect_uri=https://files.example",
+        "javascript:alert(1)",
+        "checkout",
+    ] {
+        assert_eq!(world.refused(&with(url)), ["providers[0].url"], "{url}");
+    }
+    for (part, by, key) in [
+        ("name = \"Checkout\"", "name = \"\"", "name"),
+        ("what = \"You pay there.\"", "what = \"\"", "what"),
+        ("https://files.example/orders", "http://files.example/orders", "manage_url"),
+        ("what = ", "scopes = []\nwhat = ", "scopes"),
+        ("id = \"checkout\"", "id = \"Check out\"", "id"),
+    ] {
+        assert_eq!(world.refused(&PAGE.replace(part, by)), [format!("providers[0].{key}")], "{by}");
+    }
+    assert!(world.refused("[[providers]]\nkind = \"redirect\"\nid = \"a\"\n")[0].starts_with("providers[0]"));
+}
+
 #[test]
 fn what_a_form_cannot_be_is_refused() {
     let world = World::new();

@@ -99,7 +99,9 @@ impl ToolCall {
             .flat_map(|server| {
                 let providers =
                     server.providers.iter().filter(|id| is_meant(&arguments.provider, id.as_str()));
+                // What is done on a page of the MCP server's own, it alone knows when to ask for.
                 let known = providers.filter_map(|id| app.connectable(id));
+                let known = known.filter(|one| one.hosted_page().is_none());
                 known.map(|provider| Place { server: server.id.clone(), provider })
             })
             .collect()

@@ -155,6 +155,7 @@ impl Here {
         let provider = id.as_ref().and_then(|id| self.app.connectable(id));
         let name = Label::new(provider.as_ref().map_or(&one.provider, |known| known.name()));
         let typed = provider.as_ref().is_some_and(|known| known.secret_form().is_some());
+        let done = provider.as_ref().is_some_and(|known| known.hosted_page().is_some());
         let server = one.server.parse().ok();
         let server = server.and_then(|id: ServerId| self.app.server(&id));
         Ok(pages::Gone {
@@ -164,6 +165,7 @@ impl Here {
                 (Some("due"), _) => Revocation::Pending,
                 (Some("confirmed"), _) | (None, Told::Confirmed) => Revocation::Confirmed,
                 (None, Told::Impossible) if typed => Revocation::Typed,
+                (None, Told::Impossible) if done => Revocation::Done,
                 (Some("impossible"), _) | (None, Told::Impossible) => Revocation::Impossible,
                 (Some("shared"), _) | (None, Told::Shared) => Revocation::Shared,
                 (Some("dead"), _) => Revocation::GivenUp,

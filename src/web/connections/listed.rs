@@ -103,7 +103,7 @@ impl Here {
                     .get(&connection.provider)
                     .map_or_else(RevocationEnds::default, |it| it.revocation_ends()),
                 works_until: copy.map(moment),
-                typed: connection.marks.secret,
+                kept: kept(connection),
                 post: self.post(format!("{path}/disconnect")),
             },
             unchecked: connection.marks.unchecked,
@@ -134,6 +134,14 @@ impl Here {
     pub(super) fn server_name(&self, connection: &Connection) -> Label {
         let server = self.app.server(&connection.server);
         Label::new(server.map_or(connection.server.as_str(), |server| &server.name))
+    }
+}
+
+fn kept(connection: &Connection) -> pages::Kept {
+    match (connection.marks.secret, connection.marks.redirect) {
+        (true, _) => pages::Kept::Key,
+        (false, true) => pages::Kept::Deed,
+        (false, false) => pages::Kept::Grant,
     }
 }
 

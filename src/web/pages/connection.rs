@@ -78,7 +78,7 @@ impl History {
 impl Connection {
     fn actions(&self) -> Vec<Action> {
         let actions = self.item.mend(Weight::Main);
-        if actions.is_empty() && self.item.parting.typed {
+        if actions.is_empty() && self.item.parting.kept == Kept::Key {
             // A key is changed now and then, also while it works.
             let label = text::connection_replace(self.item.called());
             let post = self.item.reconnect.iter();
@@ -109,6 +109,17 @@ page!(Connection, |_| Name::Connection, |page| Emblem::Mark(page.item.mark.clone
     &page.item
 ));
 
+/// What is kept of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// What the provider has granted.
+    Grant,
+    /// What a person has typed: it is ended where it was made, by them alone.
+    Key,
+    /// That something was done on a page of the MCP server's own.
+    Deed,
+}
+
 /// What disconnecting means: here, at the provider, and for whom else.
 #[derive(Clone)]
 pub struct Parting {
@@ -124,8 +135,8 @@ pub struct Parting {
     pub ends: RevocationEnds,
     /// Until when a copy that was handed out may work, where nobody ends it before.
     pub works_until: Option<OffsetDateTime>,
-    /// Whether a person has typed it: it is ended where it was made, by them alone.
-    pub typed: bool,
+    /// What it is.
+    pub kept: Kept,
     /// `POST /connections/{id}/disconnect`.
     pub post: Post,
 }
@@ -133,8 +144,12 @@ pub struct Parting {
 impl Parting {
     pub(super) fn means(&self) -> Vec<Sentence> {
         let Self { provider, called, server, .. } = self;
+        if self.kept == Kept::Deed {
+            let there = text::disconnect_there_done(provider);
+            return vec![text::disconnect_here_done(server, called), there];
+        }
         let mut means = vec![text::disconnect_here(server, called)];
-        if self.typed {
+        if self.kept == Kept::Key {
             means.push(text::disconnect_there_typed(provider));
             means.extend(self.others.iter().map(text::disconnect_other));
         } else if self.others.is_empty() || self.ends == RevocationEnds::Token {

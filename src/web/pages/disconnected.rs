@@ -40,6 +40,8 @@ pub enum Revocation {
     Impossible,
     /// The person typed it, and ends it there.
     Typed,
+    /// It was done there, and stays so.
+    Done,
     /// Left as it is, since ending it would end another connection too.
     Shared,
     /// Not confirmed, and not tried any more.
@@ -58,6 +60,7 @@ impl Gone {
             Revocation::Pending => text::disconnected_pending(provider),
             Revocation::Impossible => text::disconnected_impossible(provider),
             Revocation::Typed => text::disconnected_typed(provider),
+            Revocation::Done => text::disconnect_there_done(provider),
             Revocation::Shared => text::disconnected_shared(provider),
             Revocation::GivenUp => text::disconnected_given_up(provider),
             Revocation::Unreadable => text::disconnected_unreadable(provider),

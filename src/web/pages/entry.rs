@@ -133,6 +133,8 @@ pub struct Ready {
     pub change: Option<String>,
     /// What must be there first, and what is chosen at the provider, in the operator's words.
     pub notes: Vec<Note>,
+    /// Where it is a page of the MCP server's own: what is done there.
+    pub page: Option<Deed>,
     /// Host of the provider's authorize URL, in full.
     pub provider_host: String,
     /// The account to choose there, when it matters.
@@ -156,6 +158,13 @@ pub struct Setting {
     pub label: Label,
     /// What it was said to be.
     pub value: Label,
+}
+
+/// Something that is done on a page of the MCP server's own.
+#[derive(Clone)]
+pub struct Deed {
+    /// What it is, in the operator's words.
+    pub what: Option<Message>,
 }
 
 /// What a person should know before they leave.
@@ -190,6 +199,11 @@ pub enum Why {
 impl Ready {
     fn lead(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
+        if self.page.is_some() {
+            let mut lead = vec![text::page_asks(server, provider)];
+            lead.extend(self.before.as_ref().map(|_| text::page_again()));
+            return lead;
+        }
         let Some(Before { account, why }) = &self.before else {
             return vec![text::server_asks(server, provider)];
         };
@@ -240,9 +254,21 @@ impl Ready {
 
     fn next(&self) -> Sentence {
         let host = Gap::Host(self.provider_host.clone());
+        if self.page.is_some() {
+            return text::page_next(host);
+        }
         match &self.account_hint {
             Some(account) => text::ready_hint(account, host),
             None => text::ready_choose(host),
+        }
+    }
+
+    /// What is said of the person's secrets and of what they can undo.
+    fn assurance(&self) -> Vec<Sentence> {
+        let Asked { server, provider, .. } = &self.asked;
+        match self.page {
+            Some(_) => vec![text::page_known(server)],
+            None => vec![text::ready_password(server, provider), text::ready_undo()],
         }
     }
 
@@ -263,6 +289,7 @@ impl Ready {
 }
 
 page!(Ready, |_| Name::Ready, |page| page.asked.emblem(), |page| match page.why() {
+    _ if page.page.is_some() => text::page_heading(&page.asked.provider),
     None => text::ready_heading(&page.asked.provider),
     Some(Why::More) => text::more_heading(&page.asked.provider),
     Some(Why::Renew | Why::Again(_)) => text::again_heading(&page.asked.provider),
@@ -280,6 +307,8 @@ pub struct AlreadyConnected {
     pub message: Option<Message>,
     /// The account that is connected.
     pub account: Label,
+    /// Whether it was done on a page of the MCP server's own.
+    pub done: bool,
     /// Permissions that it lacks. With none, the connection will do.
     pub new: Vec<Permission>,
     /// Permissions that it has.
@@ -303,6 +332,9 @@ impl AlreadyConnected {
 
     fn news(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
+        if self.done {
+            return vec![text::page_done(server)];
+        }
         let account = text::already_account(provider, &self.account);
         if self.keep.is_some() {
             vec![account, text::already_enough(server)]
@@ -319,6 +351,9 @@ impl AlreadyConnected {
 
     fn actions(&self) -> Vec<Action> {
         let mut actions = match &self.keep {
+            Some(keep) if self.done => {
+                vec![Action::main(text::page_keep(), keep), Action::other(text::page_repeat(), &self.agree)]
+            }
             Some(keep) => vec![
                 Action::main(text::keep_button(&self.account), keep),
                 Action::other(text::another_button(), &self.agree),
@@ -330,13 +365,10 @@ impl AlreadyConnected {
     }
 }
 
-page!(
-    AlreadyConnected,
-    |_| Name::AlreadyConnected,
-    |page| page.asked.emblem(),
-    |page| if page.keep.is_some() {
-        text::already_heading(&page.asked.provider)
-    } else {
-        text::ready_heading(&page.asked.provider)
-    }
-);
+page!(AlreadyConnected, |_| Name::AlreadyConnected, |page| page.asked.emblem(), |page| if page.done {
+    text::page_done_heading(&page.asked.provider)
+} else if page.keep.is_some() {
+    text::already_heading(&page.asked.provider)
+} else {
+    text::ready_heading(&page.asked.provider)
+});

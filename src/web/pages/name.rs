@@ -50,6 +50,8 @@ names! {
     Leaving "leaving" OK;
     /// Another request is finishing it.
     Working "working" OK;
+    /// Back from the MCP server's page, which has not said yet what came of it.
+    AwaitingResult "awaiting-result" OK;
     /// Done.
     Connected "connected" OK;
     /// Done, with fewer permissions than asked for.

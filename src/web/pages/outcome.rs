@@ -8,13 +8,15 @@ use super::{
     notice::Notice,
     sentence::Sentence,
 };
-use crate::web::text;
+use crate::{hosted::FailedAtPage, web::text};
 
 /// What is known of the account that was connected.
 #[derive(Clone)]
 pub enum Account {
     /// Its label.
     Named(Label),
+    /// Something was done on a page of the MCP server's own, which may have a label.
+    Done(Option<Label>),
     /// A key, with its last characters; too few to be of use to anyone.
     KeyEnding(Label),
     /// The provider does not say.
@@ -61,6 +63,8 @@ fn account(provider: &Label, account: &Account) -> Sentence {
     match account {
         Account::Named(label) => text::connected_as(provider, label),
         Account::KeyEnding(ending) => text::connected_secret(provider, ending),
+        Account::Done(Some(label)) => text::connected_done(provider, label),
+        Account::Done(None) => text::connected_done_nameless(provider),
         Account::Nameless => text::connected_nameless(provider),
     }
 }
@@ -97,7 +101,10 @@ impl Notice for Connected {
         Tone::Good
     }
     fn heading(&self) -> Sentence {
-        text::connected_heading(&self.asked.provider)
+        match self.account {
+            Account::Done(_) => text::connected_done_heading(&self.asked.provider),
+            _ => text::connected_heading(&self.asked.provider),
+        }
     }
     fn body(&self) -> Vec<Sentence> {
         let provider = &self.asked.provider;
@@ -105,7 +112,8 @@ impl Notice for Connected {
         body.extend(self.unchecked.then(|| text::connected_unchecked(provider)));
         body.extend(self.test_mode.then(|| text::connected_test_mode(provider)));
         body.extend(then(&self.then, self.asked.client.as_ref()));
-        if self.connections.is_some() {
+        let is_account = !matches!(self.account, Account::Done(_));
+        if self.connections.is_some() && is_account {
             body.push(text::not_this_account());
         }
         body
@@ -321,6 +329,8 @@ pub enum FailedBecause {
     Refused,
     /// A wrong code was typed too often.
     CodeTries,
+    /// The MCP server has said so of its own page.
+    Page,
 }
 
 impl FailedBecause {
@@ -329,6 +339,7 @@ impl FailedBecause {
         match reason {
             Some("provider_removed") => Self::Removed,
             Some("code_tries_spent") => Self::CodeTries,
+            Some(reason) if FailedAtPage::is(reason) => Self::Page,
             _ => Self::Refused,
         }
     }
@@ -345,7 +356,10 @@ impl Notice for Failed {
         Tone::Stop
     }
     fn heading(&self) -> Sentence {
-        text::failed_heading(&self.asked.provider)
+        match self.because {
+            FailedBecause::Page => text::failed_page_heading(&self.asked.provider),
+            _ => text::failed_heading(&self.asked.provider),
+        }
     }
     fn body(&self) -> Vec<Sentence> {
         let operator = &self.frame.operator;
@@ -355,6 +369,11 @@ impl Notice for Failed {
             }
             FailedBecause::Refused => {
                 vec![text::failed_refused(operator, &self.asked.provider), text::failed_do(operator)]
+            }
+            FailedBecause::Page => {
+                let client = self.asked.client.as_ref();
+                let again = client.map_or_else(text::failed_page_again_somewhere, text::failed_page_again);
+                vec![text::failed_page(&self.asked.server, &self.asked.provider), again]
             }
             FailedBecause::CodeTries => vec![text::failed_tries(), text::expired_only_ask_somewhere()],
         }

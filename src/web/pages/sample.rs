@@ -1,6 +1,7 @@
 //! Every page with made-up data: for the tests, and to look at (`cargo run --example pages`).
 
 mod connections;
+mod hosted;
 
 use time::macros::datetime;
 
@@ -194,6 +195,7 @@ pub fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     pages.extend(outcome(names));
     pages.extend(refusal(names));
     pages.extend(connections::pages(names));
+    pages.extend(hosted::pages(names));
     pages
 }
 
@@ -221,6 +223,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         new: names.permissions(),
         already,
         notes: Vec::new(),
+        page: None,
         provider_host: "github.com".to_owned(),
         account_hint: hint.cloned(),
         settings: Vec::new(),
@@ -236,6 +239,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         asked: names.asked(),
         message: Message::new(&names.message),
         account: names.account.clone(),
+        done: false,
         new,
         already: names.permissions(),
         keep,

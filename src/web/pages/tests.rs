@@ -9,7 +9,7 @@ use super::{
 
 /// The table of the contract, written down a second time so that a slip in `name.rs` shows.
 const CONTRACT: &str = "sign-in 200 code 200 ready 200 already-connected 200 needs-input 200 secret-form 200 leaving 200 \
-    working 200 connected 200 partly-connected 200 account-changed 200 not-connected 200 declined 200 cancelled 410 \
+    working 200 awaiting-result 200 connected 200 partly-connected 200 account-changed 200 not-connected 200 declined 200 cancelled 410 \
     expired 410 failed 410 wrong-account 403 not-found 404 sign-in-failed 401 other-browser 400 \
     provider-mismatch 400 provider-unreachable 502 provider-misconfigured 502 admin-approval 200 \
     secret-rejected 422 secret-unchecked 200 connections 200 connection 200 disconnect 200 disconnect-all 200 disconnected 200 too-many-requests 429 \

@@ -71,6 +71,42 @@ impl Notice for Working {
     }
 }
 
+/// `awaiting-result`: back from the MCP server's page, which has not said yet what came of it.
+pub struct AwaitingResult {
+    /// The frame.
+    pub frame: Frame,
+    /// Who asks.
+    pub asked: Asked,
+    /// `/connect/{id}/done?attempt=`.
+    pub again: String,
+    /// `/connect?elicitationId=`.
+    pub open_again: String,
+}
+
+impl Notice for AwaitingResult {
+    fn name(&self) -> Name {
+        Name::AwaitingResult
+    }
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+    fn tone(&self) -> Tone {
+        Tone::Calm
+    }
+    fn heading(&self) -> Sentence {
+        text::awaiting_heading(&self.asked.provider)
+    }
+    fn body(&self) -> Vec<Sentence> {
+        vec![text::awaiting_what(&self.asked.server), text::awaiting_again(&self.asked.provider)]
+    }
+    fn actions(&self) -> Vec<Action> {
+        vec![
+            Action::main_link(text::awaiting_button(), &self.again),
+            Action::other_link(text::awaiting_open(), &self.open_again),
+        ]
+    }
+}
+
 /// `account-changed`: another account than the one that is connected. Which of the two?
 pub struct AccountChanged {
     /// The frame.
@@ -153,6 +189,8 @@ pub enum NotConnectedBecause {
     ProviderError,
     /// The code was too old, or used before.
     TooLate,
+    /// The code for a page of the MCP server's own was redeemed twice.
+    Twice,
     /// No refresh token, though the MCP server needs lasting access.
     NothingLasting,
     /// The provider did not say whose account it is.
@@ -178,6 +216,7 @@ impl Notice for NotConnected {
             NotConnectedBecause::SaidNo => text::not_connected_said_no(provider),
             NotConnectedBecause::ProviderError => text::not_connected_provider(provider),
             NotConnectedBecause::TooLate => text::not_connected_too_late(provider),
+            NotConnectedBecause::Twice => text::not_connected_twice(provider),
             NotConnectedBecause::NothingLasting => text::not_connected_no_lasting(provider),
             NotConnectedBecause::NoAccount => text::not_connected_account(provider),
         };

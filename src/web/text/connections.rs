@@ -64,6 +64,8 @@ sentences! { CONNECTIONS:
     disconnect_there_shared(provider) = "At {provider} itself the access stays for now, because another connection uses the same account.";
     disconnect_there_wide(provider) = "This can also end what other people of your organisation have connected with {provider} here.";
     disconnect_there_typed(provider) = "The key itself goes on working at {provider} until you remove it there.";
+    disconnect_here_done(server, account) = "{server} is told, and can then no longer count on {account}. We delete what is kept of it here at once.";
+    disconnect_there_done(provider) = "What you did at {provider} itself is not undone by that.";
     disconnect_other(server) = "{server} has a connection of its own with this account. That one stays.";
     disconnect_until(server, time, day) = "A copy that {server} is working with right now may go on until {time} on {day}.";
     disconnect_past() = "What was done with it already stays as it is.";

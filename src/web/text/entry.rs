@@ -43,6 +43,15 @@ sentences! { ENTRY:
     ready_first_link(host) = "More about this at {host}";
     ready_undo() = "You can disconnect whenever you like.";
     ready_until(time) = "This link works until {time}.";
+    page_heading(provider) = "On to {provider}?";
+    page_asks(server, provider) = "{server} asks you to do something on a page of its own: {provider}.";
+    page_again() = "You have done it before. If you go on, you do it once more.";
+    page_next(host) = "Next, you go to {host}. When you are done there, you come back here.";
+    page_known(server) = "When you go there, {server} is told that it is you.";
+    page_done_heading(provider) = "{provider} is done already";
+    page_done(server) = "{server} can go on with what you did before, or you can do it once more.";
+    page_keep() = "Keep it as it is";
+    page_repeat() = "Do it once more";
     message_from(server) = "Message from {server}";
 
     permissions_asked(server) = "{server} will be able to:";

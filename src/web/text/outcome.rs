@@ -9,6 +9,9 @@ sentences! { OUTCOME:
     connected_nameless(provider) = "{provider} did not say which account it is.";
     connected_unchecked(provider) = "The key was saved without a check, because {provider} did not answer.";
     connected_test_mode(provider) = "It is a key for the test mode of {provider}.";
+    connected_done_heading(provider) = "{provider} is done";
+    connected_done(provider, label) = "What you did at {provider} has arrived: {label}.";
+    connected_done_nameless(provider) = "What you did at {provider} has arrived.";
     go_back(client) = "Go back to {client}. It continues there, and you can close this tab.";
     go_back_somewhere() = "Go back to where you asked for this. It continues there, and you can close this tab.";
     ask_again(client) = "Go back to {client} and ask again. It will work now.";
@@ -42,6 +45,10 @@ sentences! { OUTCOME:
     expired_only_ask(client) = "Go back to {client} and ask again.";
     expired_only_ask_somewhere() = "Go back to where you asked for this, and ask again.";
 
+    failed_page_heading(provider) = "{provider} did not work";
+    failed_page(server, provider) = "{server} says that nothing came of it at {provider}. Nothing was connected by this link.";
+    failed_page_again(client) = "To try it once more, ask again in {client}.";
+    failed_page_again_somewhere() = "To try it once more, ask again where you came from.";
     failed_heading(provider) = "{provider} cannot be connected";
     failed_removed(operator, provider) = "{operator} no longer works with {provider}. Nothing was connected by this link.";
     failed_refused(operator, provider) = "{operator} is no longer allowed to connect to {provider}. Nothing was connected by this link.";

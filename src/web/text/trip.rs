@@ -12,6 +12,12 @@ sentences! { TRIP:
     working_what() = "This is taking a little longer than usual. You can wait here or come back later: it goes on by itself.";
     working_button() = "Check again";
 
+    awaiting_heading(provider) = "{provider} has not said yet that it is done";
+    awaiting_what(server) = "You are back, and nothing is missing on your side. As soon as {server} says so, it goes on by itself: you can wait here, or come back later.";
+    awaiting_again(provider) = "Did you not finish there? Then open your link again and go back to {provider}.";
+    awaiting_button() = "Look again";
+    awaiting_open() = "Open the link again";
+
     changed_heading(provider) = "This is a different {provider} account";
     changed_what(new, previous) = "You have just chosen {new}. Until now {previous} was connected.";
     changed_question(server) = "Which one may {server} use? The other one will not be connected.";
@@ -30,6 +36,7 @@ sentences! { TRIP:
     not_connected_provider(provider) = "{provider} ended the connection with an error. Nothing was connected.";
     not_connected_too_late(provider) = "The answer from {provider} could no longer be used. Nothing was connected.";
     not_connected_no_lasting(provider) = "{provider} gave access for a short time only, which is not enough. Nothing was connected.";
+    not_connected_twice(provider) = "The way to {provider} was used twice, so we have stopped it to be safe. Nothing was connected.";
     not_connected_account(provider) = "{provider} did not say which account it is. Nothing was connected.";
     not_connected_again(server) = "You can try again, or tell {server} that you do not want to.";
 

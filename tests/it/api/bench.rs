@@ -209,7 +209,7 @@ fn trip(now: consentry::clock::Millis, asked: &Elicitation) -> NewAttempt {
         browser: Random.uuid(),
         state_hash: Random.secret().hash(),
         binding_hash: Random.secret().hash(),
-        verifier: Sealed::from_bytes(b"sealed verifier".to_vec()),
+        verifier: Some(Sealed::from_bytes(b"sealed verifier".to_vec())),
         expected_issuer: None,
         issuer_required: false,
         redirect_uri: "http://localhost:8080/callback/files/acme".to_owned(),
@@ -217,6 +217,7 @@ fn trip(now: consentry::clock::Millis, asked: &Elicitation) -> NewAttempt {
         values: consentry::values::Values::default(),
         fingerprint: None,
         expires_at: asked.expires_at,
+        page: None,
     }
 }
 

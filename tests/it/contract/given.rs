@@ -99,7 +99,7 @@ pub(super) fn trip(now: Millis) -> NewAttempt {
         browser: Random.uuid(),
         state_hash: Random.secret().hash(),
         binding_hash: Random.secret().hash(),
-        verifier: Sealed::from_bytes(b"sealed verifier".to_vec()),
+        verifier: Some(Sealed::from_bytes(b"sealed verifier".to_vec())),
         expected_issuer: Some("https://github.example".to_owned()),
         issuer_required: false,
         redirect_uri: "https://connect.example/callback/files/github".to_owned(),
@@ -107,6 +107,7 @@ pub(super) fn trip(now: Millis) -> NewAttempt {
         values: values(&[("subdomain", "acme")]),
         fingerprint: Some(digest("a place")),
         expires_at: now.plus(ATTEMPT_LIFE),
+        page: None,
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) async fn attempt(
         browser: Random.uuid(),
         state_hash: Random.secret().hash(),
         binding_hash: Random.secret().hash(),
-        verifier: vault.seal(&attempt_place(&elicitation, id, "verifier"), b"a verifier"),
+        verifier: Some(vault.seal(&attempt_place(&elicitation, id, "verifier"), b"a verifier")),
         expected_issuer: None,
         issuer_required: false,
         redirect_uri: "http://localhost:8080/callback/files/acme".to_owned(),
@@ -115,6 +115,7 @@ pub(crate) async fn attempt(
         values: consentry::values::Values::default(),
         fingerprint: None,
         expires_at: elicitation.expires_at,
+        page: None,
     };
     let open = elicitation.clone().owned_by(owner).unwrap().open(now).unwrap();
     assert!(store.begin(&open, &trip, now).await.unwrap());

@@ -2,7 +2,7 @@
 
 use consentry_client::{
     Action, Body, Client, ConnectionQuery, ConnectionStatus, Credential, Error, McpClient, Need, Outcome,
-    Prefer, Resolution, Resolve, Secret, State, User,
+    PageResult, Prefer, Resolution, Resolve, Secret, State, User,
 };
 use serde_json::{Value, json};
 
@@ -103,6 +103,34 @@ async fn every_answer_to_resolve_is_read() {
 
     let Resolution::Refused(refused) = client.resolve(&wanted).await.unwrap() else { panic!() };
     assert_eq!(refused.outcome, Outcome::Declined);
+}
+
+#[tokio::test]
+async fn a_visit_to_a_page_is_redeemed_and_answered() {
+    let visit = json!({ "elicitation_id": "e-1", "subject": { "issuer": "https://id.example.com", "sub": "alice" },
+        "provider": "checkout", "client_ref": null, "redirect_uri": "https://connect.example.com/callback/files/checkout",
+        "expires_at": "2026-11-29T12:00:00Z" });
+    let ready = json!({ "status": "ready", "credential": { "kind": "redirect", "values": { "order": "A-1" } },
+        "connection": { "id": "c-1", "provider": "checkout", "generation": 1 } });
+    let answers = [answer(200, &visit), answer(200, &elicitation()), answer(200, &ready)];
+    let (server, base) = Server::playing(answers).await;
+    let client = client(&base);
+    let visit = client.redeem("c-1").await.unwrap();
+    assert_eq!((visit.subject.sub.as_str(), visit.client_ref.as_deref()), ("alice", None));
+    let back = visit.back_with_error("a b", "access_denied");
+    assert_eq!(back.query(), Some("state=a+b&error=access_denied"));
+    let paid = PageResult::accepted().value("order", "A-1");
+    client.page_result(&visit.elicitation_id, &paid).await.unwrap();
+    let wanted = Resolve::new("checkout", User::subject("alice"));
+    let Resolution::Ready(grants) = client.resolve(&wanted).await.unwrap() else { panic!() };
+    let Credential::Redirect { values, .. } = &grants[0].credential else { panic!() };
+    assert_eq!((values["order"].as_str(), grants[0].bearer()), ("A-1", None));
+    assert!(grants[0].usage().headers.is_empty());
+
+    let [redeemed, said, _] = server.asked().try_into().unwrap();
+    assert_eq!((redeemed.uri.as_str(), redeemed.body), ("/v1/hosted/redeem", json!({ "code": "c-1" })));
+    assert_eq!(said.uri, "/v1/elicitations/e-1/result");
+    assert_eq!(said.body, json!({ "result": "accepted", "values": { "order": "A-1" } }));
 }
 
 #[tokio::test]

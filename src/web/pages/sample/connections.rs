@@ -5,16 +5,16 @@ use time::macros::datetime;
 use super::{CONNECTIONS, Names, post};
 use crate::web::pages::{
     AllDisconnected, Away, Connection, Connections, Disconnect, DisconnectAll, Disconnected, Gone, Group,
-    Happened, History, Label, Listed, Page, Parting, Revocation, Standing, Trouble,
+    Happened, History, Kept, Label, Listed, Page, Parting, Revocation, Standing, Trouble,
 };
 
-const AGAIN: &str = "/connections/disconnected?was=AAAA";
+pub(super) const AGAIN: &str = "/connections/disconnected?was=AAAA";
 
 fn settings() -> Option<Away> {
     Away::parse("https://github.com/settings/applications")
 }
 
-fn parting(names: &Names, others: Vec<Label>) -> Parting {
+pub(super) fn parting(names: &Names, others: Vec<Label>) -> Parting {
     Parting {
         provider: names.provider.clone(),
         called: names.account.clone(),
@@ -22,7 +22,7 @@ fn parting(names: &Names, others: Vec<Label>) -> Parting {
         others,
         ends: crate::config::RevocationEnds::Grant,
         works_until: Some(datetime!(2026-11-29 20:45 UTC)),
-        typed: false,
+        kept: Kept::Grant,
         post: post("/connections/1/disconnect"),
     }
 }
@@ -64,7 +64,7 @@ fn history(names: &Names) -> Vec<History> {
     .to_vec()
 }
 
-fn gone(names: &Names, revocation: Revocation) -> Gone {
+pub(super) fn gone(names: &Names, revocation: Revocation) -> Gone {
     Gone {
         provider: names.provider.clone(),
         called: names.account.clone(),
