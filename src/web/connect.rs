@@ -256,9 +256,7 @@ impl Here {
             notes: self.notes(opened),
             settings,
             change,
-            page: self
-                .page_of(asked)
-                .map(|page| pages::Deed { what: page.what.as_deref().and_then(Message::new) }),
+            what: self.page_of(asked).and_then(|page| page.what.as_deref().and_then(Message::new)),
             provider_host: self.provider_host(opened),
             account_hint: hint.map(Label::new),
             person: signed_in(opened),
@@ -293,7 +291,6 @@ impl Here {
             asked: self.asked(asked),
             message: asked.message.as_deref().and_then(Message::new),
             account: Label::new(label.unwrap_or_default()),
-            done: self.page_of(asked).is_some(),
             new: self.permissions(asked, &asked.scopes.without(&granted)),
             already: self.permissions(asked, &granted),
             keep: connection

@@ -118,6 +118,7 @@ impl Here {
         Asked {
             server: Label::new(server),
             mark: self.mark(&elicitation.provider, &provider),
+            page: self.app.hosted_page(&elicitation.provider).is_some(),
             provider,
             client: elicitation.client_name.as_deref().map(Label::new),
         }

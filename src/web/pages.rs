@@ -29,9 +29,7 @@ pub use code::{Closed, Code, Shown};
 pub use connection::{Connection, Disconnect, Happened, History, Kept, Parting};
 pub use connections::{Connections, DisconnectAll, Group, Listed};
 pub use disconnected::{AllDisconnected, Disconnected, Gone, Revocation};
-pub use entry::{
-    AlreadyConnected, Before, ConfirmIdentity, Deed, Note, Ready, Setting, SignIn, SignInFor, Why,
-};
+pub use entry::{AlreadyConnected, Before, ConfirmIdentity, Note, Ready, Setting, SignIn, SignInFor, Why};
 pub use form::{Choice, Field, FieldProblem, NeedsInput, Replaced, Secret, SecretField, SecretState, Within};
 pub use frame::{Asked, Emblem, Frame, Permission, SignedIn, Tone};
 pub use label::{Bdi, Label, Message};

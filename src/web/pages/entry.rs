@@ -47,7 +47,8 @@ impl SignIn {
     fn news(&self) -> Vec<Sentence> {
         match &self.purpose {
             SignInFor::Connect(asked) => {
-                let mut news = vec![text::server_asks(&asked.server, &asked.provider)];
+                let asks = if asked.page { text::page_asks } else { text::server_asks };
+                let mut news = vec![asks(&asked.server, &asked.provider)];
                 news.extend(asked_in(asked));
                 news.push(text::sign_in_why());
                 news
@@ -81,6 +82,7 @@ page!(
         SignInFor::Connections(_) | SignInFor::Everything => Emblem::None,
     },
     |page| match &page.purpose {
+        SignInFor::Connect(asked) if asked.page => text::sign_in_page_heading(&asked.provider),
         SignInFor::Connect(asked) => text::sign_in_heading(&asked.provider),
         SignInFor::Resume(asked) => text::resume_heading(&asked.provider),
         SignInFor::Connections(_) | SignInFor::Everything => text::connections_sign_in_heading(),
@@ -133,8 +135,8 @@ pub struct Ready {
     pub change: Option<String>,
     /// What must be there first, and what is chosen at the provider, in the operator's words.
     pub notes: Vec<Note>,
-    /// Where it is a page of the MCP server's own: what is done there.
-    pub page: Option<Deed>,
+    /// What is done there, in the operator's words, where it is a page of the MCP server's own.
+    pub what: Option<Message>,
     /// Host of the provider's authorize URL, in full.
     pub provider_host: String,
     /// The account to choose there, when it matters.
@@ -158,13 +160,6 @@ pub struct Setting {
     pub label: Label,
     /// What it was said to be.
     pub value: Label,
-}
-
-/// Something that is done on a page of the MCP server's own.
-#[derive(Clone)]
-pub struct Deed {
-    /// What it is, in the operator's words.
-    pub what: Option<Message>,
 }
 
 /// What a person should know before they leave.
@@ -199,7 +194,7 @@ pub enum Why {
 impl Ready {
     fn lead(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
-        if self.page.is_some() {
+        if self.asked.page {
             let mut lead = vec![text::page_asks(server, provider)];
             lead.extend(self.before.as_ref().map(|_| text::page_again()));
             return lead;
@@ -254,7 +249,7 @@ impl Ready {
 
     fn next(&self) -> Sentence {
         let host = Gap::Host(self.provider_host.clone());
-        if self.page.is_some() {
+        if self.asked.page {
             return text::page_next(host);
         }
         match &self.account_hint {
@@ -266,9 +261,9 @@ impl Ready {
     /// What is said of the person's secrets and of what they can undo.
     fn assurance(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
-        match self.page {
-            Some(_) => vec![text::page_known(server)],
-            None => vec![text::ready_password(server, provider), text::ready_undo()],
+        match self.asked.page {
+            true => vec![text::page_known(server)],
+            false => vec![text::ready_password(server, provider), text::ready_undo()],
         }
     }
 
@@ -289,7 +284,7 @@ impl Ready {
 }
 
 page!(Ready, |_| Name::Ready, |page| page.asked.emblem(), |page| match page.why() {
-    _ if page.page.is_some() => text::page_heading(&page.asked.provider),
+    _ if page.asked.page => text::page_heading(&page.asked.provider),
     None => text::ready_heading(&page.asked.provider),
     Some(Why::More) => text::more_heading(&page.asked.provider),
     Some(Why::Renew | Why::Again(_)) => text::again_heading(&page.asked.provider),
@@ -307,8 +302,6 @@ pub struct AlreadyConnected {
     pub message: Option<Message>,
     /// The account that is connected.
     pub account: Label,
-    /// Whether it was done on a page of the MCP server's own.
-    pub done: bool,
     /// Permissions that it lacks. With none, the connection will do.
     pub new: Vec<Permission>,
     /// Permissions that it has.
@@ -332,7 +325,7 @@ impl AlreadyConnected {
 
     fn news(&self) -> Vec<Sentence> {
         let Asked { server, provider, .. } = &self.asked;
-        if self.done {
+        if self.asked.page {
             return vec![text::page_done(server)];
         }
         let account = text::already_account(provider, &self.account);
@@ -351,7 +344,7 @@ impl AlreadyConnected {
 
     fn actions(&self) -> Vec<Action> {
         let mut actions = match &self.keep {
-            Some(keep) if self.done => {
+            Some(keep) if self.asked.page => {
                 vec![Action::main(text::page_keep(), keep), Action::other(text::page_repeat(), &self.agree)]
             }
             Some(keep) => vec![
@@ -365,7 +358,7 @@ impl AlreadyConnected {
     }
 }
 
-page!(AlreadyConnected, |_| Name::AlreadyConnected, |page| page.asked.emblem(), |page| if page.done {
+page!(AlreadyConnected, |_| Name::AlreadyConnected, |page| page.asked.emblem(), |page| if page.asked.page {
     text::page_done_heading(&page.asked.provider)
 } else if page.keep.is_some() {
     text::already_heading(&page.asked.provider)

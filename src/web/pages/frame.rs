@@ -41,6 +41,8 @@ pub struct Asked {
     pub provider: Label,
     /// The provider's mark.
     pub mark: Mark,
+    /// Whether it is done on a page of the MCP server's own, and no account is used.
+    pub page: bool,
     /// What the MCP server says the person was using. Unproven.
     pub client: Option<Label>,
 }

@@ -72,12 +72,17 @@ impl Names {
             server: self.server.clone(),
             provider: self.provider.clone(),
             mark: self.mark(),
+            page: false,
             client: Some(self.client.clone()),
         }
     }
 
     fn mark(&self) -> Mark {
         Mark::new("github", &self.provider)
+    }
+
+    fn of_page(&self) -> Asked {
+        Asked { page: true, ..self.asked() }
     }
 
     fn anonymous(&self) -> Asked {
@@ -223,7 +228,7 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         new: names.permissions(),
         already,
         notes: Vec::new(),
-        page: None,
+        what: None,
         provider_host: "github.com".to_owned(),
         account_hint: hint.cloned(),
         settings: Vec::new(),
@@ -239,7 +244,6 @@ fn entry(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         asked: names.asked(),
         message: Message::new(&names.message),
         account: names.account.clone(),
-        done: false,
         new,
         already: names.permissions(),
         keep,

@@ -208,7 +208,9 @@ impl Notice for NotConnected {
         Tone::Calm
     }
     fn heading(&self) -> Sentence {
-        text::not_connected_heading(&self.asked.provider)
+        let heading =
+            if self.asked.page { text::not_connected_page_heading } else { text::not_connected_heading };
+        heading(&self.asked.provider)
     }
     fn body(&self) -> Vec<Sentence> {
         let provider = &self.asked.provider;

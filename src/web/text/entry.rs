@@ -8,6 +8,7 @@ sentences! { ENTRY:
     not_you_close() = "Did you not ask for this? Then close this page. Nothing happens unless you agree.";
 
     sign_in_heading(provider) = "Sign in to connect {provider}";
+    sign_in_page_heading(provider) = "Sign in to go on to {provider}";
     sign_in_why() = "First, sign in so that we know it is you. Nobody else can use this link.";
     sign_in_button(authority) = "Continue with {authority}";
     sign_in_plain_button() = "Sign in";

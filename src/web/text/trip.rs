@@ -32,6 +32,7 @@ sentences! { TRIP:
     tenant_legend() = "Choose one";
 
     not_connected_heading(provider) = "{provider} is not connected";
+    not_connected_page_heading(provider) = "{provider} is not done";
     not_connected_said_no(provider) = "You said no at {provider}, or closed the page there. Nothing was connected.";
     not_connected_provider(provider) = "{provider} ended the connection with an error. Nothing was connected.";
     not_connected_too_late(provider) = "The answer from {provider} could no longer be used. Nothing was connected.";

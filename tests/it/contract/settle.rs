@@ -260,7 +260,7 @@ fn asked_for_a_key(client_ref: &str) -> NewElicitation {
 
 /// A key of `account`, sealed.
 fn typed(account: &str, generation: i64, unchecked: bool) -> NewConnection {
-    let marks = Marks { secret: true, unchecked, test_mode: unchecked };
+    let marks = Marks { secret: true, unchecked, test_mode: unchecked, ..Marks::default() };
     let (granted, asked) = (Scopes::default(), Scopes::default());
     NewConnection { granted, asked, refresh: None, marks, ..credential(account, generation) }
 }

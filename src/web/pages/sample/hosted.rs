@@ -4,7 +4,7 @@ use time::macros::datetime;
 
 use super::{CONNECTIONS, Names, SWITCH, again, decline, post};
 use crate::web::pages::{
-    Account, AlreadyConnected, AwaitingResult, Before, Connected, Deed, Disconnect, Disconnected, Failed,
+    Account, AlreadyConnected, Asked, AwaitingResult, Before, Connected, Disconnect, Disconnected, Failed,
     FailedBecause, Gone, Kept, Label, Message, NotConnected, NotConnectedBecause, Page, Parting, Ready,
     Revocation, Then, Why,
 };
@@ -14,7 +14,7 @@ const DONE: &str = "/connect/1/done?attempt=2";
 pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     let ready = |before| Ready {
         frame: names.frame(),
-        asked: names.asked(),
+        asked: names.of_page(),
         before,
         message: Message::new(&names.message),
         new: Vec::new(),
@@ -22,7 +22,7 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         settings: Vec::new(),
         change: None,
         notes: Vec::new(),
-        page: Some(Deed { what: Message::new("You pay for the export there, and see what it costs first.") }),
+        what: Message::new("You pay for the export there, and see what it costs first."),
         provider_host: "files.example.com".to_owned(),
         account_hint: None,
         person: Some(names.person.clone()),
@@ -34,7 +34,7 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     let before = Some(Before { account: Some(names.account.clone()), why: Why::Renew });
     let connected = |label: Option<Label>| Connected {
         frame: names.frame(),
-        asked: names.asked(),
+        asked: names.of_page(),
         account: Account::Done(label),
         unchecked: false,
         test_mode: false,
@@ -49,10 +49,9 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             "already-connected-page",
             Box::new(AlreadyConnected {
                 frame: names.frame(),
-                asked: names.asked(),
+                asked: names.of_page(),
                 message: Message::new(&names.message),
                 account: names.account.clone(),
-                done: true,
                 new: Vec::new(),
                 already: Vec::new(),
                 keep: Some(post("/connect/1/keep")),
@@ -66,7 +65,7 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             "awaiting-result",
             Box::new(AwaitingResult {
                 frame: names.frame(),
-                asked: names.asked(),
+                asked: names.of_page(),
                 again: DONE.to_owned(),
                 open_again: "/connect?elicitationId=1".to_owned(),
             }),
@@ -77,7 +76,7 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             "not-connected-twice",
             Box::new(NotConnected {
                 frame: names.frame(),
-                asked: names.asked(),
+                asked: names.of_page(),
                 because: NotConnectedBecause::Twice,
                 code: None,
                 again: again(),
@@ -86,11 +85,15 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
         ),
         (
             "failed-page",
-            Box::new(Failed { frame: names.frame(), asked: names.asked(), because: FailedBecause::Page }),
+            Box::new(Failed { frame: names.frame(), asked: names.of_page(), because: FailedBecause::Page }),
         ),
         (
             "failed-page-anonymous",
-            Box::new(Failed { frame: names.frame(), asked: names.anonymous(), because: FailedBecause::Page }),
+            Box::new(Failed {
+                frame: names.frame(),
+                asked: Asked { client: None, ..names.of_page() },
+                because: FailedBecause::Page,
+            }),
         ),
         (
             "disconnect-page",
