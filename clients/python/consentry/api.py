@@ -115,7 +115,7 @@ class Connection(TypedDict):
     generation: int
     # Its id. One that is made after a disconnect has another.
     id: str
-    # `oauth2`, or `secret` for what a user has typed.
+    # `oauth2`, `secret` for what a user has typed, or `redirect` for what they have done on a page of the MCP server's own.
     kind: str
     # When it was last handed out, to the minute; null when it was not, or the first time was within the last minute.
     last_used_at: NotRequired[str | None]
@@ -157,7 +157,7 @@ class Created(TypedDict):
     reply: Reply
 
 
-Credential: TypeAlias = "TokenCredential | SecretCredential"
+Credential: TypeAlias = "TokenCredential | SecretCredential | RedirectCredential"
 
 
 class CredentialConnection(TypedDict):
@@ -294,6 +294,39 @@ class OneReady(TypedDict):
     provider: str
 
 
+class PageResult(TypedDict):
+    """What came of a visit."""
+
+    # With `accepted`: what the user knows it by, 1 to 100 characters.
+    label: NotRequired[str | None]
+    # With `failed`: why, 1 to 64 of `a-z`, `0-9` and `_`, beginning with a letter.
+    reason: NotRequired[str | None]
+    # What came of it.
+    result: PageResultKind
+    # With `accepted`: what the MCP server wants to find again, by name; nothing secret. At most 32, of at most 1024 bytes.
+    values: NotRequired[dict[str, str] | None]
+
+
+PageResultKind: TypeAlias = "Literal['accepted'] | Literal['failed']"
+
+
+class PageVisit(TypedDict):
+    """For whom a visit to a page is."""
+
+    # The caller's reference of the client that asked.
+    client_ref: NotRequired[str | None]
+    # The elicitation that is answered by it.
+    elicitation_id: str
+    # Until when.
+    expires_at: str
+    # The provider's id.
+    provider: str
+    # Where the browser is sent back to, with the `state` of the page's address.
+    redirect_uri: str
+    # Who is asked. Whoever is at the browser need not be the same: the code is no login.
+    subject: User
+
+
 class Problem(TypedDict):
     """The body (RFC 9457, section 3)."""
 
@@ -320,7 +353,7 @@ class Provider(TypedDict):
     allowed_scopes: list[str]
     # The id to ask by.
     id: str
-    # `oauth2`, or `secret` for what a person connects by typing a key.
+    # `oauth2`, `secret` for what a person connects by typing a key, or `redirect` for what they do on a page of the MCP server's own.
     kind: str
     # The name, for people.
     name: str
@@ -359,6 +392,22 @@ class Ready(TypedDict):
     credential: Credential
     # `ready`.
     status: str
+
+
+class Redeem(TypedDict):
+    """The code that a browser brought."""
+
+    # The parameter `code` of the page's address.
+    code: str
+
+
+class RedirectCredential(TypedDict):
+    """What a user has done on a page of the MCP server's own. There is no credential: what counts is that it was done."""
+
+    # The kind of what a user has done on a page of the MCP server's own.
+    kind: Literal["redirect"]
+    # What the MCP server said of it.
+    values: dict[str, str]
 
 
 class Reply(TypedDict):

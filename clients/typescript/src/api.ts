@@ -101,7 +101,7 @@ export interface Connection {
   generation: number;
   /** Its id. One that is made after a disconnect has another. */
   id: string;
-  /** `oauth2`, or `secret` for what a user has typed. */
+  /** `oauth2`, `secret` for what a user has typed, or `redirect` for what they have done on a page of the MCP server's own. */
   kind: string;
   /** When it was last handed out, to the minute; null when it was not, or the first time was within the last minute. */
   last_used_at?: string | null;
@@ -142,7 +142,7 @@ export interface Created {
 }
 
 /** A credential, handed out. */
-export type Credential = TokenCredential | SecretCredential;
+export type Credential = TokenCredential | SecretCredential | RedirectCredential;
 
 /** The connection that a credential is of. */
 export interface CredentialConnection {
@@ -268,6 +268,36 @@ export interface OneReady {
   provider: string;
 }
 
+/** What came of a visit. */
+export interface PageResult {
+  /** With `accepted`: what the user knows it by, 1 to 100 characters. */
+  label?: string | null;
+  /** With `failed`: why, 1 to 64 of `a-z`, `0-9` and `_`, beginning with a letter. */
+  reason?: string | null;
+  /** What came of it. */
+  result: PageResultKind;
+  /** With `accepted`: what the MCP server wants to find again, by name; nothing secret. At most 32, of at most 1024 bytes. */
+  values?: Record<string, string> | null;
+}
+
+export type PageResultKind = 'accepted' | 'failed';
+
+/** For whom a visit to a page is. */
+export interface PageVisit {
+  /** The caller's reference of the client that asked. */
+  client_ref?: string | null;
+  /** The elicitation that is answered by it. */
+  elicitation_id: string;
+  /** Until when. */
+  expires_at: string;
+  /** The provider's id. */
+  provider: string;
+  /** Where the browser is sent back to, with the `state` of the page's address. */
+  redirect_uri: string;
+  /** Who is asked. Whoever is at the browser need not be the same: the code is no login. */
+  subject: User;
+}
+
 /** The body (RFC 9457, section 3). */
 export interface Problem {
   /** The kind as a word that stays the same. */
@@ -292,7 +322,7 @@ export interface Provider {
   allowed_scopes: string[];
   /** The id to ask by. */
   id: string;
-  /** `oauth2`, or `secret` for what a person connects by typing a key. */
+  /** `oauth2`, `secret` for what a person connects by typing a key, or `redirect` for what they do on a page of the MCP server's own. */
   kind: string;
   /** The name, for people. */
   name: string;
@@ -328,6 +358,20 @@ export interface Ready {
   credential: Credential;
   /** `ready`. */
   status: string;
+}
+
+/** The code that a browser brought. */
+export interface Redeem {
+  /** The parameter `code` of the page's address. */
+  code: string;
+}
+
+/** What a user has done on a page of the MCP server's own. There is no credential: what counts is that it was done. */
+export interface RedirectCredential {
+  /** The kind of what a user has done on a page of the MCP server's own. */
+  kind: 'redirect';
+  /** What the MCP server said of it. */
+  values: Record<string, string>;
 }
 
 /** How to hand an answer to the MCP client. */

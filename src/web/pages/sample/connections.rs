@@ -104,7 +104,7 @@ pub(super) fn pages(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
     }
     let mut key = one(Standing::Broken(Trouble::Reported), known);
     key.item = Listed { unchecked: true, test_mode: true, ..key.item };
-    key.item.parting = Parting { typed: true, works_until: None, ..key.item.parting };
+    key.item.parting = Parting { kept: Kept::Key, works_until: None, ..key.item.parting };
     pages.push(("connection-key", Box::new(key)));
     let others = [Vec::new(), vec![names.other.clone()]];
     for (file, others) in ["disconnect", "disconnect-shared"].into_iter().zip(others) {
