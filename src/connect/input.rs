@@ -26,6 +26,8 @@ use super::{Refusal, open::Opened};
 const SAID_MAX: usize = 32;
 const SAID_NAME_MAX: usize = 64;
 const SAID_VALUE_MAX: usize = 1_024;
+/// The values lead where nothing may be called.
+const VARIABLE_UNFIT: &str = "variable_unfit";
 /// What is not kept: it is read for itself, or it is a secret.
 const READ_ALREADY: [&str; 3] = ["state", "code", "iss"];
 
@@ -276,11 +278,16 @@ fn malformed() -> Refusal {
     ProviderError::Malformed { what: "callback_value" }.into()
 }
 
+/// Whether it is for an address that may not be called: where a person typed a part of it, they can mend it.
+pub fn leads_astray(error: &ProviderError) -> bool {
+    matches!(error, ProviderError::Policy) || error.detail() == Some(VARIABLE_UNFIT)
+}
+
 fn refused(error: &NotConcrete) -> Refusal {
     match error {
         NotConcrete::Unconfigured => Refusal::ProviderGone,
         NotConcrete::Missing(_) => ProviderError::misconfigured("variable_missing").into(),
-        NotConcrete::Unfit => ProviderError::misconfigured("variable_unfit").into(),
+        NotConcrete::Unfit => ProviderError::misconfigured(VARIABLE_UNFIT).into(),
         NotConcrete::Changed => ProviderError::misconfigured("provider_changed").into(),
     }
 }

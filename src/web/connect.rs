@@ -71,7 +71,9 @@ pub async fn agree(here: Here, Segments(id): Segments<String>, Body(body): Body)
             }
             response
         }
-        Err(Refusal::Provider(ProviderError::Policy)) if here.settings(&opened).1.is_some() => {
+        Err(Refusal::Provider(error))
+            if connect::leads_astray(&error) && here.settings(&opened).1.is_some() =>
+        {
             here.input_refused(&opened, &mine)
         }
         Err(Refusal::Provider(error)) => here.provider_failed(&error, &opened),

@@ -2,6 +2,7 @@
 //! exist. (The Rust of the README is compiled by the documentation tests of `consentry-client`.)
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -9,6 +10,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry::{
     config::{Environment, load},
+    connection::PROVIDER_CHANGED,
+    credential::refresh::REASONS,
     provider::catalogue::{Catalogue, Entry, index, lint},
     secret::Hash,
 };
@@ -114,6 +117,27 @@ fn the_entries_in_the_guide_are_good() {
         let findings = lint(&entry, "2100-01-01");
         let findings: Vec<_> = findings.iter().map(|finding| finding.problem.to_string()).collect();
         assert!(findings.iter().all(|one| one.contains("scope_words has no")), "{findings:?} in\n{text}");
+    }
+}
+
+/// The API and the pages explain every reason for which a connection needs its user, and no other.
+#[test]
+fn every_reason_of_a_connection_is_explained() {
+    let every: BTreeSet<&str> = REASONS.into_iter().chain([PROVIDER_CHANGED]).collect();
+    for (document, head) in [
+        ("docs/http-api.md", "| `reason` | |"),
+        ("docs/pages.md", "| why it needs to be connected again | `reason` |"),
+    ] {
+        let text = read(document);
+        let (_, table) = text.split_once(head).unwrap();
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let column = usize::from(document == "docs/pages.md");
+        let cells = rows.map(|row| row.trim_matches('|').split(" | ").nth(column).unwrap());
+        let named: BTreeSet<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        assert!(named.is_subset(&every), "{document}: {named:?}");
+        // That of another account has its own line among the states on the pages.
+        let missing: Vec<_> = every.difference(&named).collect();
+        assert!(missing.is_empty() || missing == [&"account_mismatch"], "{document}: {missing:?}");
     }
 }
 

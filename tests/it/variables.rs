@@ -182,7 +182,13 @@ async fn what_may_not_be_called_is_said_at_the_field(db: Database) {
     assert!(page.html.contains("aria-invalid=\"true\" aria-describedby=\"wrong-1"), "{}", page.html);
     let id = link(&answer["elicitation"]).id.parse().unwrap();
     assert!(stand.world.database.store.elicitation(id).await.unwrap().unwrap().typed.is_empty());
-    // The other one will do.
+    // The other one will do; and if it is the rules that change meanwhile, it is said there too.
+    types(&mut alice, FIRST).await;
+    let mut raw = crate::contract::raw::Raw::connect(&stand.world.database).await;
+    assert_eq!(raw.run("UPDATE elicitations SET typed_json = '{\"site\":\"10.11.12.13\"}'").await, 1);
+    let form = alice.page().form_to("/continue");
+    let text = alice.submits(form).await.is("needs-input").text();
+    assert!(text.contains("leads to an address that we may not use"), "{text}");
     types(&mut alice, FIRST).await;
     alice.connects("octocat").await.is("connected");
 }
