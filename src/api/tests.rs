@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use super::openapi;
 
 /// Every call of the contract, and no other.
-const CALLS: [(&str, &str); 11] = [
+const CALLS: [(&str, &str); 13] = [
     ("post", "/v1/credentials/resolve"),
     ("post", "/v1/credentials/report"),
     ("post", "/v1/elicitations"),
     ("get", "/v1/elicitations/{id}"),
     ("post", "/v1/elicitations/{id}/response"),
     ("post", "/v1/elicitations/{id}/cancel"),
+    ("post", "/v1/elicitations/{id}/result"),
+    ("post", "/v1/hosted/redeem"),
     ("get", "/v1/connections"),
     ("get", "/v1/connections/{id}"),
     ("delete", "/v1/connections/{id}"),
