@@ -33,7 +33,7 @@ pub use self::{
     cookie::AttemptCookie,
     finish::{FINISH_PATIENCE, NO_REFRESH_TOKEN},
     hosted::{NotTaken, PageResult, Visiting, redeem, tell},
-    input::{Inputs, Typed, inputs, leads_astray, leads_to, type_in},
+    input::{Inputs, Typed, inputs, leads_astray, leads_to, type_in, unanswerable},
     open::{Browser, Opened, View, look, open},
     reconnect::{reconnect, worth_asking},
     response::{Response, ResponseError, Verdict},

@@ -51,7 +51,7 @@ pub(crate) use self::{
 use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
-    capture::{from_callback, renewed},
+    capture::{from_callback, renewed, still_fit},
     concrete::NotConcrete,
     departure::Departure,
     endpoints::{Endpoints, Offers},
@@ -191,14 +191,20 @@ impl Providers {
     fn budget(&self, provider: &Provider) -> Arc<Budget> {
         let All { known, trial, outbound, clock } = &*self.0;
         let found = known.iter().find(|known| known.provider.id == provider.id);
-        found.map_or_else(
-            || Arc::new(Budget::new(provider, *trial, clock.clone(), outbound.metrics().clone())),
-            |known| known.budget.clone(),
-        )
+        let filled_in = found.and_then(|known| known.concretes.get(&provider.variables));
+        match (filled_in, found) {
+            (Some(known), _) => known.budget.clone(),
+            (None, Some(known)) => known.budget.clone(),
+            (None, None) => {
+                Arc::new(Budget::new(provider, *trial, clock.clone(), outbound.metrics().clone()))
+            }
+        }
     }
 
     /// Whether refreshed tokens are of the account that the connection has, as far as they tell (R82; OpenID Connect
-    /// Core, section 12.2). Where a probe names accounts, its ids are compared only when it reads the subject.
+    /// Core, section 12.2): by the ID token, and by what the answer says of the account where its id is made of that.
+    /// Where a probe names accounts, the subject is compared only when it reads that. `values` are those of the
+    /// connection.
     ///
     /// # Errors
     /// [`ProviderError::AccountMismatch`]: quarantine the connection. [`ProviderError::Malformed`] for an ID token that
@@ -208,7 +214,11 @@ impl Providers {
         provider: &Provider,
         tokens: &Tokens,
         account: &Account,
+        values: &Values,
     ) -> Result<(), ProviderError> {
+        if account::is_anothers(provider, &tokens.answer, account, values) {
+            return Err(ProviderError::AccountMismatch);
+        }
         let Some(token) = &tokens.id_token else { return Ok(()) };
         let by_subject = provider.probe.as_ref().is_none_or(|probe| probe.id == "sub");
         let sub = account.id.as_deref().filter(|_| by_subject);

@@ -76,13 +76,20 @@ impl Template {
         })
     }
 
-    /// The text with every place filled in; none when a value is missing.
+    /// The text with every place filled in; none when a value is missing, or is no piece of a URL where it stands in one.
     pub fn fill<'a>(&self, value: impl Fn(&str) -> Option<&'a str>, writing: Writing) -> Option<Secret> {
         let mut filled = Zeroizing::new(String::with_capacity(256));
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
-                Piece::Place(name) => write(&mut filled, value(name)?, writing),
+                Piece::Place(name) => {
+                    let value = value(name)?;
+                    // As a piece of a path it would be another place: this one, or the one above.
+                    if writing == Writing::Url && matches!(value, "" | "." | "..") {
+                        return None;
+                    }
+                    write(&mut filled, value, writing);
+                }
             }
         }
         Some(Secret::new(std::mem::take(&mut *filled)))
@@ -153,6 +160,10 @@ mod tests {
             serde_json::from_str(&fill("{\"k\": \"{key}\"}", Writing::Json).unwrap()).unwrap();
         assert_eq!(body["k"], "a b/\"\\é");
         assert_eq!(fill("{other}", Writing::Plain), None);
+        for value in ["", ".", ".."] {
+            let filled = |writing| Template::new("https://a/{key}/b").fill(|_| Some(value), writing);
+            assert!(filled(Writing::Url).is_none() && filled(Writing::Plain).is_some(), "{value}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::{
         Blueprint, NotGiven,
         variables::{Ask, Unfit, Variable},
     },
+    connect,
     connectable::Connectable,
     connection::Connection,
     credential::Wanted,
@@ -79,12 +80,7 @@ pub(super) fn given(
 
 /// Refuses a question that nobody could answer: a variable has no value yet, and the person is not asked for it.
 pub(super) fn require(caller: &Caller, need: &Wanted, existing: Option<&Connection>) -> Result<(), Problem> {
-    let Some(provider) = caller.app.providers.get(&need.provider) else { return Ok(()) };
-    let Some(blueprint) = provider.blueprint.as_deref() else { return Ok(()) };
-    let sources: Vec<&Values> = [&need.values].into_iter().chain(existing.map(|one| &one.values)).collect();
-    let lacking = blueprint.known(&sources).missing.into_iter().find(|name| {
-        blueprint.variables.get(name).is_some_and(|one| one.may(Ask::Caller) && !one.may(Ask::User))
-    });
+    let lacking = connect::unanswerable(&caller.app, &need.provider, &need.values, existing);
     let Some(name) = lacking else { return Ok(()) };
     let detail =
         format!("This provider needs `{name}`, and the user is not asked for it: pass it in `variables`.");

@@ -123,8 +123,10 @@ impl Variable {
     }
 
     fn accept_text(&self, text: &str) -> Result<String, Unfit> {
-        // No other alphabets: what looks like one word must be one.
-        let plain = text.bytes().all(|byte| byte.is_ascii_graphic()) && !matches!(text, "." | "..");
+        // No other alphabets: what looks like one word must be one. No braces: what is put in where this stands is
+        // looked for by them.
+        let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}'))
+            && !matches!(text, "." | "..");
         let fits = plain && self.pattern.as_ref().is_none_or(|pattern| pattern.fits(text));
         let text = if self.suffixes.is_empty() && self.hosts.is_empty() {
             text.to_owned()
@@ -321,6 +323,11 @@ mod tests {
         one.pattern = Some(Pattern::whole("[A-Z]{2}").unwrap());
         assert_eq!(one.accept("DE").as_deref(), Ok("DE"));
         for text in ["DEX", "de", "DE\u{7}", "..", "D E"] {
+            assert_eq!(one.accept(text), Err(Unfit::Pattern), "{text}");
+        }
+        // R73: nor does a value stand for another one, wherever it is put.
+        one.pattern = None;
+        for text in ["{access_token}", "{client_secret}", "a{", "}b", ".", "..", "a\rb", "a\nb"] {
             assert_eq!(one.accept(text), Err(Unfit::Pattern), "{text}");
         }
         one.choices = BTreeMap::from([("eu".to_owned(), "Europe".to_owned())]);

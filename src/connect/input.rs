@@ -15,7 +15,7 @@ use crate::{
     },
     connection::Connection,
     credential::client::{self, ClientError},
-    elicitation::{Attempt, Elicitation, OwnedOpen},
+    elicitation::{Attempt, Elicitation, OwnedOpen, ProviderId},
     provider::{NotConcrete, ProviderError, fingerprint},
     values::Values,
 };
@@ -96,6 +96,22 @@ pub fn inputs(app: &App, asked: &Elicitation, connection: Option<&Connection>) -
         }
     }
     inputs
+}
+
+/// A variable without a value that only the caller may give, where it has not: then nobody can answer the question.
+pub fn unanswerable(
+    app: &App,
+    provider: &ProviderId,
+    given: &Values,
+    existing: Option<&Connection>,
+) -> Option<String> {
+    let provider = app.providers.get(provider)?;
+    let blueprint = provider.blueprint.as_deref()?;
+    let sources: Vec<&Values> = [given].into_iter().chain(existing.map(|one| &one.values)).collect();
+    blueprint.known(&sources).missing.into_iter().find(|name| {
+        let variable = blueprint.variables.get(name);
+        variable.is_some_and(|one| one.may(Ask::Caller) && !one.may(Ask::User))
+    })
 }
 
 /// Whether the page is shown before anything else: something is not known that the person can say.

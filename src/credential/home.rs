@@ -10,7 +10,7 @@ use crate::{
     config::Provider,
     connection::{Connection, ConnectionId, PROVIDER_CHANGED, Status},
     elicitation::ProviderId,
-    provider::{NotConcrete, fingerprint},
+    provider::{NotConcrete, fingerprint, still_fit},
     secret::Hash,
     store::StoreError,
     values::Values,
@@ -33,6 +33,8 @@ impl Home {
     /// Of a credential for `id` with these values and this fingerprint.
     pub fn of(app: &App, id: &ProviderId, values: &Values, stored: Option<&Hash>) -> Self {
         match app.providers.placed(id, &[values]) {
+            // Nobody is led to a host that is not one of the provider's any more.
+            Ok((provider, _)) if !still_fit(&provider, values) => Self::Changed,
             Ok((provider, here)) => match stored {
                 None => Self::Unsaid(provider),
                 Some(stored) if *stored == here => Self::Same(provider),

@@ -146,7 +146,14 @@ async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'st
     let home = Home::of(app, &queued.provider, &queued.values, queued.fingerprint.as_ref());
     // Where nothing but the token ends, nobody else loses by it.
     if home.as_provider().is_none_or(|provider| provider.revocation_ends() != RevocationEnds::Token) {
-        let shared = app.store.account_in_use(&queued.provider, account, &queued.owner, of).await;
+        let shared = app.store.account_in_use(
+            &queued.provider,
+            account,
+            &queued.owner,
+            of,
+            queued.fingerprint.as_ref(),
+        );
+        let shared = shared.await;
         if shared.map_err(|_| Later::because("store_unavailable"))? {
             return Ok((State::Shared, None));
         }

@@ -10,10 +10,10 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use crate::{
-    config::{Probe, ProbeMethod, Provider},
+    config::{Probe, ProbeMethod, ProbeOf, Provider},
     connection::Account,
     outbound::{Answer, Outbound, OutboundError},
-    provider::{endpoints::Endpoints, error::ProviderError, filled, id_token, path, tokens::Tokens},
+    provider::{capture, endpoints::Endpoints, error::ProviderError, filled, id_token, path, tokens::Tokens},
     secret::Secret,
     values::Values,
 };
@@ -72,6 +72,22 @@ pub(super) fn told(probe: &Probe, answer: &Value, values: &Values) -> Result<Acc
     let id = id.ok_or(ProviderError::Malformed { what: "account_id" })?;
     let label = label(&path::readable(answer, values, &probe.label));
     Ok(Account { label: label.or_else(|| self::label(&id)), id: Some(id) })
+}
+
+/// Whether a refresh's answer speaks of another account than the connection's: the id is read of such answers alone, or
+/// is made of a value that is kept of them.
+pub(super) fn is_anothers(provider: &Provider, answer: &Value, account: &Account, values: &Values) -> bool {
+    let Some(probe) = &provider.probe else { return false };
+    if probe.url.is_none() {
+        // Of alternatives another may be there than before.
+        let exact = (probe.of == ProbeOf::Answer && !probe.id.contains('|')).then_some(&probe.id);
+        let told = exact.and_then(|id| path::exact(answer, values, id));
+        return told.is_some_and(|id| account.id.as_ref().is_some_and(|known| *known != id));
+    }
+    let (new, _) = capture::renewed(provider, answer);
+    new.iter().any(|(name, value)| {
+        probe.id.contains(&format!("{{{name}}}")) && values.get(name).is_some_and(|known| known != value)
+    })
 }
 
 /// A GET with the token where the probe wants it, and the probe's headers.

@@ -2,12 +2,13 @@
 //! trial while it is left alone ([`standing`](super::standing)).
 //!
 //! One budget for each registration (a configured provider is one), in this process alone; with several replicas it
-//! holds for each of them. Whoever waits here holds no database connection and no lease.
+//! holds for each of them. Where its addresses have variables, each set of values is left alone for itself: who answers
+//! at one customer's host has no say over the others. Whoever waits here holds no database connection and no lease.
 
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -31,13 +32,23 @@ use crate::{
 /// Requests that may wait for their turn.
 const LONGEST_QUEUE: usize = 16_384;
 
-/// The budget of one provider.
+/// The budget of one provider, and how we stand with it.
 pub(super) struct Budget {
+    shared: Arc<Shared>,
+    standing: Mutex<Standing>,
+    /// Whether this one is counted in [`Shared::paused`].
+    paused: AtomicBool,
+}
+
+/// What all that have one budget share.
+struct Shared {
     provider: ProviderId,
+    trial: Duration,
     clock: Clock,
     metrics: Metrics,
-    standing: Mutex<Standing>,
     rate: Mutex<Rate>,
+    /// So many of them are left alone.
+    paused: AtomicUsize,
     /// Told when a permit is used or given back.
     settled: Notify,
     waiting: AtomicUsize,
@@ -68,17 +79,28 @@ impl Budget {
     pub(super) fn new(provider: &Provider, trial: Duration, clock: Clock, metrics: Metrics) -> Self {
         let slots =
             usize::try_from(provider.concurrent_requests).unwrap_or(1).clamp(1, Semaphore::MAX_PERMITS);
-        Self {
+        Self::sharing(Arc::new(Shared {
             provider: provider.id.clone(),
+            trial,
             clock,
             metrics,
-            standing: Mutex::new(Standing::new(trial)),
             rate: Mutex::new(Rate::new(provider.requests_per_second)),
+            paused: AtomicUsize::new(0),
             settled: Notify::new(),
             waiting: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(slots)),
             front: tokio::sync::Mutex::new(()),
-        }
+        }))
+    }
+
+    /// The same budget for another place of the same registration, with which we stand as well as with anybody.
+    pub(super) fn beside(&self) -> Self {
+        Self::sharing(self.shared.clone())
+    }
+
+    fn sharing(shared: Arc<Shared>) -> Self {
+        let standing = Mutex::new(Standing::new(shared.trial));
+        Self { shared, standing, paused: AtomicBool::new(false) }
     }
 
     /// Waits for its turn.
@@ -86,30 +108,30 @@ impl Budget {
     /// # Errors
     /// [`Paused`], at once or when the pause begins meanwhile.
     pub(super) async fn permit(self: Arc<Self>, errand: Errand) -> Result<Permit, Paused> {
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         let crowded = Paused { until: now.plus(BASE), why: Why::Crowded };
         let mut leave = self.leave(errand)?;
-        let _waiting = Waiting::count(&self.waiting).ok_or(crowded)?;
-        let slot = self.slots.clone().acquire_owned().await.map_err(|_| crowded)?;
-        let _front = self.front.lock().await;
+        let _waiting = Waiting::count(&self.shared.waiting).ok_or(crowded)?;
+        let slot = self.shared.slots.clone().acquire_owned().await.map_err(|_| crowded)?;
+        let _front = self.shared.front.lock().await;
         loop {
             if leave.leave == Leave::Free {
                 // A pause may have begun since.
                 leave = self.leave(errand)?;
             }
-            let taken = lock(&self.rate).take(self.clock.now());
+            let taken = lock(&self.shared.rate).take(self.shared.clock.now());
             match taken {
                 Ok(()) => return Ok(Permit { leave, used: false, _slot: slot }),
                 Err(at) => tokio::select! {
-                    () = self.settled.notified() => {}
-                    () = wait_until(&self.clock, at) => {}
+                    () = self.shared.settled.notified() => {}
+                    () = wait_until(&self.shared.clock, at) => {}
                 },
             }
         }
     }
 
     fn leave(self: &Arc<Self>, errand: Errand) -> Result<Leaving, Paused> {
-        let leave = lock(&self.standing).leave(errand, self.clock.now())?;
+        let leave = lock(&self.standing).leave(errand, self.shared.clock.now())?;
         Ok(Leaving { budget: self.clone(), leave })
     }
 
@@ -120,13 +142,14 @@ impl Budget {
     }
 
     fn note(&self, failure: Option<&Failure>, leave: Leave) {
-        let change = lock(&self.standing).note(failure, leave, self.clock.now(), |bound| Random.below(bound));
+        let change =
+            lock(&self.standing).note(failure, leave, self.shared.clock.now(), |bound| Random.below(bound));
         self.tell(change, failure);
     }
 
     /// One line and one number for a change, however many requests it is made of.
     fn tell(&self, change: Option<Change>, failure: Option<&Failure>) {
-        let provider = &self.provider;
+        let provider = &self.shared.provider;
         let code = failure.map_or("", Failure::word);
         match change {
             None => return,
@@ -146,14 +169,33 @@ impl Budget {
                 tracing::info!(%provider, why = why.code(), "refreshes go out again");
             }
         }
-        self.metrics.provider_paused(provider, matches!(change, Some(Change::Paused(_))));
+        self.count(matches!(change, Some(Change::Paused(_))));
+    }
+
+    /// Counts it among those that are left alone, or not any more.
+    fn count(&self, paused: bool) {
+        let Shared { provider, metrics, paused: all, .. } = &*self.shared;
+        if self.paused.swap(paused, Ordering::Relaxed) != paused {
+            let before = if paused {
+                all.fetch_add(1, Ordering::Relaxed)
+            } else {
+                all.fetch_sub(1, Ordering::Relaxed)
+            };
+            metrics.provider_paused(provider, paused || before > 1);
+        }
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        self.count(false);
     }
 }
 
 impl Permit {
     /// From here on the request may have been sent.
     pub(super) fn using(&mut self) {
-        let budget = &self.leave.budget;
+        let budget = &self.leave.budget.shared;
         lock(&budget.rate).used(budget.clock.now());
         budget.settled.notify_one();
         self.used = true;
@@ -163,7 +205,7 @@ impl Permit {
     pub(super) fn note(mut self, result: &Result<Tokens, Failure>) {
         let failure = result.as_ref().err();
         let Leaving { budget, leave } = &mut self.leave;
-        budget.metrics.refreshed(&budget.provider, failure.map(|failure| failure.class));
+        budget.shared.metrics.refreshed(&budget.shared.provider, failure.map(|failure| failure.class));
         budget.note(failure, *leave);
         // The trial has its result.
         *leave = Leave::Free;
@@ -173,8 +215,9 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if !self.used {
-            lock(&self.leave.budget.rate).give_back();
-            self.leave.budget.settled.notify_one();
+            let budget = &self.leave.budget.shared;
+            lock(&budget.rate).give_back();
+            budget.settled.notify_one();
         }
     }
 }

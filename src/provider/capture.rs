@@ -72,6 +72,15 @@ pub fn renewed<'a>(provider: &'a Provider, answer: &Value) -> (Values, Vec<&'a s
     (values, refused)
 }
 
+/// Whether each host among values that were kept is within its list as the settings have it now: they may have been
+/// made narrower since, and whoever can write a row is not to choose where a token is sent (R73).
+pub fn still_fit(provider: &Provider, values: &Values) -> bool {
+    let hosts = provider.reads.captures.iter().filter(|(_, capture)| !capture.url_suffixes.is_empty());
+    hosts
+        .filter_map(|(name, capture)| Some((capture, values.get(name)?)))
+        .all(|(capture, value)| fit(capture, value).as_deref() == Some(value))
+}
+
 /// The value as it is kept, or none.
 fn fit(capture: &Capture, text: &str) -> Option<String> {
     if capture.url_suffixes.is_empty() {
@@ -163,6 +172,7 @@ mod tests {
             text in "(https://)?[a-zA-Z0-9.@:/?#\\\\%\u{130}-]{0,20}\\.files\\.example[a-z.@:/?#\\\\]{0,12}",
         ) {
             if let Some(kept) = fit(&capture(&[".files.example"]), &text) {
+                prop_assert_eq!(fit(&capture(&[".files.example"]), &kept), Some(kept.clone()));
                 let whole = if kept.contains("://") { kept } else { format!("https://{kept}/me") };
                 let url = Url::parse(&whole).unwrap();
                 prop_assert!(url.host_str().unwrap().ends_with(".files.example"), "{}", url);

@@ -1,7 +1,7 @@
 //! Providers whose addresses have variables, with the variables filled in.
 //!
 //! Each set of values is a provider of its own: what was discovered of one says nothing of another. The budget is that of
-//! the registration, whatever the values. What it must never do: grow without a bound, for values come from outside.
+//! the registration, whatever the values; how we stand with it is not. What it must never do: grow without a bound, for values come from outside.
 
 use std::{
     collections::BTreeMap,
@@ -119,7 +119,7 @@ impl Providers {
             return Ok(known.placed());
         }
         let built = blueprint.build(&base.provider, &values).map_err(|_| NotConcrete::Unfit)?;
-        let known = Known::sharing(built, base.budget.clone());
+        let known = Known::new(built, base.budget.beside());
         Ok(base.concretes.keep(values, Arc::new(known)).placed())
     }
 }

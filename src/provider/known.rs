@@ -28,12 +28,8 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn new(provider: Provider, budget: Budget) -> Self {
-        Self::sharing(provider, Arc::new(budget))
-    }
-
-    /// With the budget of another.
-    pub(super) fn sharing(provider: Provider, budget: Arc<Budget>) -> Self {
         let (fingerprint, provider) = (fingerprint(&provider), Arc::new(provider));
+        let budget = Arc::new(budget);
         let (concretes, mcp, seen) = (Concretes::default(), Remembered::default(), Remembered::default());
         Self { provider, fingerprint, budget, concretes, mcp, seen }
     }

@@ -231,7 +231,7 @@ impl Providers {
         built.resource = vec![place.resource.clone()];
         built.client_id.clone_from(&place.client_id);
         built.variables = values.clone();
-        base.concretes.keep(values, Arc::new(Known::sharing(built, base.budget.clone())))
+        base.concretes.keep(values, Arc::new(Known::new(built, base.budget.beside())))
     }
 }
 

@@ -60,12 +60,14 @@ statements! {
     DELETE = concat!("DELETE FROM connections WHERE id = $1 AND server = $2 RETURNING ", columns!());
 
     /// Connections with this account at this provider, of any MCP server, less those that are about to go, and less the
-    /// one that the token was of when that has ended; where an account is not known, the same person's may be of it.
+    /// one that the token was of when that has ended; where an account is not known, the same person's may be of it. An
+    /// account of the same id at another place is another one.
     OF_ACCOUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM (\
-        SELECT id, status, reason FROM connections WHERE provider = $1 AND account_id = $2 UNION ALL \
-        SELECT id, status, reason FROM connections WHERE issuer = $3 AND sub = $4 AND provider = $1 \
+        SELECT id, status, reason, fingerprint FROM connections WHERE provider = $1 AND account_id = $2 UNION ALL \
+        SELECT id, status, reason, fingerprint FROM connections WHERE issuer = $3 AND sub = $4 AND provider = $1 \
             AND ($2 IS NULL OR account_id IS NULL)) found \
-        WHERE (reason IS NULL OR reason <> 'disconnecting') AND (status = 'active' OR id <> $5)";
+        WHERE (reason IS NULL OR reason <> 'disconnecting') AND (status = 'active' OR id <> $5) \
+        AND (fingerprint IS NULL OR $6 IS NULL OR fingerprint = $6)";
 
     /// What a disconnected account leaves open; past its expiry too, while a claimed attempt is finishing it.
     OPEN = "SELECT id FROM elicitations WHERE server = $1 AND issuer = $2 AND sub = $3 AND provider = $4 \
@@ -267,8 +269,8 @@ impl Store {
         rows.into_iter().map(Connection::try_from).collect()
     }
 
-    /// Whether any connection has this account at this provider: then a revocation may end that one too. An account
-    /// that is not known may be that of any connection of its owner. One that has ended does not keep its own tokens,
+    /// Whether any connection has this account at this provider, and at this place of it where that is known: then a
+    /// revocation may end that one too. An account that is not known may be that of any connection of its owner. One that has ended does not keep its own tokens,
     /// those of `of`, from being revoked.
     ///
     /// # Errors
@@ -279,6 +281,7 @@ impl Store {
         account_id: Option<&str>,
         owner: &Subject,
         of: Option<ConnectionId>,
+        place: Option<&Hash>,
     ) -> Result<bool, StoreError> {
         let found: i64 = read!(self, OF_ACCOUNT, |sql, pool| {
             sqlx::query_scalar(sql)
@@ -287,6 +290,7 @@ impl Store {
                 .bind(&owner.issuer)
                 .bind(&owner.sub)
                 .bind(of.map_or(Uuid::nil(), |id| id.0))
+                .bind(place.map(Hash::as_bytes))
                 .fetch_one(pool)
                 .await?
         });

@@ -84,7 +84,7 @@ impl Stand {
 }
 
 /// The settings with a variable in every address of "Example Files".
-fn templated(text: &str, table: &str) -> String {
+pub(crate) fn templated(text: &str, table: &str) -> String {
     let (before, files) = text.split_once(&format!("id = \"{FILES}\"")).expect("the provider's table");
     let (files, after) = files.split_once("[[providers]]").expect("another behind it");
     let issuer = files.split('"').find(|text| text.starts_with("http://")).expect("its issuer");

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What a form of ours posts itself.
-const OUR_FIELDS: [&str; 2] = ["csrf", "save"];
+const OUR_FIELDS: [&str; 3] = ["csrf", "reveal", "save"];
 /// Fields of one form, and choices of one field.
 const FIELDS: RangeInclusive<usize> = 1..=12;
 const CHOICES_MAX: usize = 100;
@@ -73,7 +73,7 @@ impl Checker<'_> {
 
     fn form_field(&mut self, at: &str, raw: raw::Field, hosts: &Hosts) -> Option<FormField> {
         let named = is_name(&raw.name) && !OUR_FIELDS.contains(&raw.name.as_str());
-        let problem = "must be a to z, then digits and underscores too, and neither csrf nor save";
+        let problem = "must be a to z, then digits and underscores too, and none of csrf, reveal and save";
         self.demand(named, format!("{at}.name"), problem);
         self.name(&format!("{at}.label"), &raw.label);
         self.words(&format!("{at}.help"), raw.help.as_deref());

@@ -318,5 +318,6 @@ fn is_fixed(tail: &str) -> bool {
 }
 
 fn is_plain(text: &str) -> bool {
-    (1..=253).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=253).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}'))
 }

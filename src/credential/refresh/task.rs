@@ -262,7 +262,12 @@ impl Hands<'_> {
                 return Event::Answered(answer, roll);
             }
         };
-        match app.providers.same_account(&provider, &tokens, &held.connection.account) {
+        match app.providers.same_account(
+            &provider,
+            &tokens,
+            &held.connection.account,
+            &held.connection.values,
+        ) {
             Ok(()) => {}
             // Another token of the grant may be another account's there, as a bot's is.
             Err(_) if which.slot.is_some() => {}

@@ -24,6 +24,7 @@ use crate::{
     },
     scope::Scopes,
     store::Held,
+    values::Values,
 };
 
 /// The one field of each form.
@@ -203,12 +204,21 @@ impl ToolCall {
         mut known: Known,
     ) -> Result<Step, Fault> {
         let app = &self.mcp.app;
+        let values = Values::default();
+        if connect::unanswerable(app, place.provider.id(), &values, existing).is_some() {
+            let called = self.place(&place.server, place.provider.id());
+            let text = format!(
+                "{called} has an address for each organisation, which nobody here can say. Use a tool of that MCP server that \
+                 needs it: it says which one is meant, and asks you to connect."
+            );
+            return Ok(Step::Done(Done::error(text)));
+        }
         let question = connect::Question {
             server: place.server.clone(),
             owner: self.owner.clone(),
             provider: place.provider.id().clone(),
             scopes,
-            values: crate::values::Values::default(),
+            values,
             // Nobody else is to send the notification of its completion (E14).
             legacy: false,
             client_ref: self.asker.reference.clone(),

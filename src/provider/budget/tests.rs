@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::provider::{rate::WINDOW, tests::acme};
+use crate::provider::{failure::Class, rate::WINDOW, tests::acme};
 
 const TRIAL: Duration = Duration::from_secs(30);
 
@@ -133,9 +133,9 @@ async fn a_pause_empties_the_queue() {
 #[tokio::test]
 async fn the_queue_is_bounded() {
     let (budget, _clock) = budget(1, 1);
-    budget.waiting.store(LONGEST_QUEUE, Ordering::Relaxed);
+    budget.shared.waiting.store(LONGEST_QUEUE, Ordering::Relaxed);
     assert_eq!(budget.clone().permit(Errand::Refresh).await.err().unwrap().why, Why::Crowded);
-    budget.waiting.store(0, Ordering::Relaxed);
+    budget.shared.waiting.store(0, Ordering::Relaxed);
     assert!(budget.permit(Errand::Refresh).await.is_ok());
 }
 
@@ -154,4 +154,29 @@ async fn r87_a_held_permit_counts_from_its_use() {
     assert!(!waiting.is_finished());
     drop(second);
     assert!(waiting.await.unwrap().is_ok());
+}
+
+/// R87: another place of the same registration goes on, within the same budget; the number says whether any is left alone.
+#[tokio::test]
+async fn r87_another_place_goes_on_within_the_same_budget() {
+    let (budget, _clock) = budget(1_000, 2);
+    let beside = Arc::new(budget.beside());
+    let refused =
+        || Err(Failure { class: Class::Operator, code: None, status: None, retry_after: None, what: "x" });
+    let left_alone = || budget.shared.paused.load(Ordering::Relaxed);
+    budget.clone().permit(Errand::Refresh).await.unwrap().note(&refused());
+    assert!(budget.clone().permit(Errand::Refresh).await.is_err());
+    assert_eq!(left_alone(), 1);
+    let held = beside.clone().permit(Errand::Refresh).await.unwrap();
+    let also = beside.clone().permit(Errand::Refresh).await.unwrap();
+    assert_eq!(budget.shared.slots.available_permits(), 0, "their requests are counted together");
+    held.note(&refused());
+    assert_eq!(left_alone(), 2);
+    also.note(&refused());
+    assert_eq!(left_alone(), 2, "each once");
+    budget.worked();
+    assert_eq!(left_alone(), 1);
+    drop(beside);
+    assert_eq!(left_alone(), 0, "one that is not kept any more is not left alone");
+    drop(budget.clone().permit(Errand::Refresh).await.unwrap());
 }

@@ -409,7 +409,7 @@ async fn r82_another_account_is_told() {
     };
     let mut tokens = world.connect().await;
     let octocat = Account { id: Some("7".into()), label: None };
-    assert_eq!(world.providers.same_account(&provider, &tokens, &octocat), Ok(()));
+    assert_eq!(world.providers.same_account(&provider, &tokens, &octocat, &Values::default()), Ok(()));
     let mismatch = Err(ProviderError::AccountMismatch);
     for (iss, sub, aud, expected) in [
         ("https://acme.example", "7", "client", Ok(())),
@@ -420,13 +420,20 @@ async fn r82_another_account_is_told() {
     ] {
         // Long expired, which is nobody's sign-in.
         tokens.id_token = Some(id_token(json!({"iss": iss, "sub": sub, "aud": aud, "exp": 1})));
-        assert_eq!(world.providers.same_account(&provider, &tokens, &octocat), expected, "{iss} {sub} {aud}");
+        assert_eq!(
+            world.providers.same_account(&provider, &tokens, &octocat, &Values::default()),
+            expected,
+            "{iss} {sub} {aud}"
+        );
     }
     tokens.id_token = Some(id_token(json!({"iss": "https://acme.example", "sub": "8", "aud": "client"})));
-    assert_eq!(world.providers.same_account(&provider, &tokens, &Account::default()), Ok(()));
+    assert_eq!(
+        world.providers.same_account(&provider, &tokens, &Account::default(), &Values::default()),
+        Ok(())
+    );
     tokens.id_token = Some(Secret::new("not.a.token"));
     let unreadable = Err(ProviderError::Malformed { what: "id_token" });
-    assert_eq!(world.providers.same_account(&provider, &tokens, &octocat), unreadable);
+    assert_eq!(world.providers.same_account(&provider, &tokens, &octocat, &Values::default()), unreadable);
 }
 
 /// Flapping (F19): half of the answers are 503, and every connection gets through.

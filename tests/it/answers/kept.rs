@@ -21,6 +21,8 @@ on_both_engines! {
     r73_a_host_that_is_not_the_providers_connects_nothing,
     what_a_refresh_says_anew_is_handed_out_from_then_on,
     r73_r78_a_refreshs_host_that_is_not_the_providers_is_not_taken_and_its_tokens_are,
+    r73_a_stored_host_is_held_against_its_list_again,
+    r82_a_refresh_that_names_another_account_is_not_stored,
     an_account_is_named_by_several_places,
     a_person_is_told_what_must_be_there_first,
     what_was_granted_is_asked_where_no_answer_says_it,
@@ -136,6 +138,56 @@ async fn r73_r78_a_refreshs_host_that_is_not_the_providers_is_not_taken_and_its_
     world.files.next_token_answer(Answer::changed(members(&json!({"note": "x".repeat(2_000)}))));
     let now = api.resolves("alice", FILES).await;
     assert_eq!((&now["credential"]["values"]["note"], &now["status"]), (&json!("f"), &json!("ready")));
+}
+
+/// Whoever writes into the database, or has written there before the list was narrowed, does not choose the host.
+async fn r73_a_stored_host_is_held_against_its_list_again(db: Database) {
+    let world = World::start_with(db, keeping).await;
+    kept(&world, "eu.files.example").await;
+    let api = world.api("files");
+    assert_eq!(api.resolves("alice", FILES).await["status"], "ready");
+    let mut raw = crate::contract::raw::Raw::connect(&world.database).await;
+    let evil = "UPDATE connections SET values_json = '{\"api_url\":\"https://evil.example\"}'";
+    assert_eq!(raw.run(evil).await, 1);
+    let answer = api.resolves("alice", FILES).await;
+    assert_eq!(answer["status"], "action_required");
+    assert!(!answer.to_string().contains("evil.example"), "{answer}");
+    // Connected anew it is right again.
+    let mut alice = ready(&world, &crate::world::link(&answer["elicitation"])).await;
+    let said = json!({"data": {"api": "https://us.files.example"}});
+    world.files.next_token_answer(Answer::changed(members(&said)));
+    alice.connects("octocat").await.is("connected");
+    let values = api.resolves("alice", FILES).await["credential"]["values"].clone();
+    assert_eq!(values["api_url"], "https://us.files.example");
+}
+
+/// As Slack's answers name the workspace that the account is of, and Sentry's the account.
+async fn r82_a_refresh_that_names_another_account_is_not_stored(db: Database) {
+    let world = World::start_with(db, |settings| {
+        let provider = files(settings);
+        provider.reads.captures.insert("team_id".into(), capture(CaptureFrom::Answer, "team.id", &[]));
+        provider.probe.as_mut().expect("it has one").id = "{team_id}:{login}".into();
+    })
+    .await;
+    let api = world.api("files");
+    let link = api.asks("alice", FILES).await;
+    let mut alice = ready(&world, &link).await;
+    let team = |id: &str| Answer::changed(members(&json!({"team": {"id": id}})));
+    world.files.next_token_answer(team("T1"));
+    alice.connects("octocat").await.is("connected");
+    let first = api.resolves("alice", FILES).await;
+    assert_eq!(first["connection"]["account"]["id"], "T1:octocat");
+    for (said, generation) in [(team("T1"), 2), (Answer::genuine(), 3)] {
+        world.advance(Duration::from_secs(3_700));
+        world.files.next_token_answer(said);
+        assert_eq!(api.resolves("alice", FILES).await["connection"]["generation"], generation);
+    }
+    world.advance(Duration::from_secs(3_700));
+    world.files.next_token_answer(team("T2"));
+    assert_eq!(api.resolves("alice", FILES).await["status"], "action_required");
+    let id = first["connection"]["id"].as_str().unwrap();
+    let shown = api.get(&format!("/v1/connections/{id}")).await.expect(200);
+    assert_eq!((&shown["status"], &shown["reason"]), (&json!("quarantined"), &json!("account_mismatch")));
 }
 
 async fn an_account_is_named_by_several_places(db: Database) {

@@ -21,6 +21,7 @@ on_both_engines! {
     what_was_not_offered_is_not_chosen,
     another_account_is_asked_about_after_the_tenant,
     a_choice_dies_with_its_elicitation,
+    r63_a_choice_after_a_change_is_for_the_former_place,
 }
 
 fn choosing(settings: &mut Settings) {
@@ -259,4 +260,25 @@ async fn a_choice_dies_with_its_elicitation(db: Database) {
     assert!(rows(&world.database).await["connections"].is_empty());
     let stored = rows(&world.database).await["attempts"].concat();
     assert!(stored.contains("closed_meanwhile") || stored.contains("ended"), "{stored}");
+}
+
+/// What was given before a change of the settings is stored for where it is from, and goes nowhere else.
+async fn r63_a_choice_after_a_change_is_for_the_former_place(db: Database) {
+    let world = start(db, &[site("one", "First"), site("two", "Second")]).await;
+    let (mut alice, _) = asked(&world).await;
+    let mut raw = crate::contract::raw::Raw::connect(&world.database).await;
+    let zeros = match world.database.engine {
+        crate::engine::Engine::Sqlite => "x'00'",
+        crate::engine::Engine::Postgres => "decode('00', 'hex')",
+    };
+    let zeros = zeros.replace("00", &"00".repeat(32));
+    assert_eq!(raw.run(&format!("UPDATE attempts SET fingerprint = {zeros}")).await, 1);
+    let form = choice(&alice, "two");
+    alice.submits(form).await;
+    alice.follows().await;
+    for _ in 0..2 {
+        assert_eq!(status(&world).await, "action_required");
+        world.advance(std::time::Duration::from_secs(3_700));
+    }
+    assert_eq!(world.files.token_log().len(), 1);
 }

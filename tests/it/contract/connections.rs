@@ -10,7 +10,7 @@ use consentry::{
     store::{ConnectionFilter, Settled},
 };
 
-use super::given::*;
+use super::{given::*, raw::Raw};
 use crate::engine::Database;
 
 contract! {
@@ -248,11 +248,20 @@ async fn two_people_may_share_an_account(db: Database) {
     connect(&db, NewElicitation { provider: gitlab, ..asked() }, "octocat").await;
     assert!(db.store.disconnect(&mine.server, mine.id, "x", |_| None, NOW).await.unwrap().is_some());
     let in_use = async |account: &Account, owner| {
-        db.store.account_in_use(&mine.provider, account.id.as_deref(), &owner, None).await.unwrap()
+        db.store.account_in_use(&mine.provider, account.id.as_deref(), &owner, None, None).await.unwrap()
     };
     assert!(!in_use(&mine.account, alice()).await, "another account, and another provider's");
     assert!(!in_use(&Account::default(), alice()).await);
     assert!(in_use(&Account::default(), bob()).await, "an account that is not known may be any of its owner");
     connect(&db, NewElicitation { server: notes(), owner: bob(), ..asked() }, "octocat").await;
     assert!(in_use(&mine.account, alice()).await);
+    // At another place somebody else has that id there.
+    let at = async |place: &str| {
+        let (account, place) = (mine.account.id.as_deref(), digest(place));
+        db.store.account_in_use(&mine.provider, account, &alice(), None, Some(&place)).await.unwrap()
+    };
+    assert!(at("a place").await && !at("another place").await);
+    let mut raw = Raw::connect(&db).await;
+    assert!(raw.run("UPDATE connections SET fingerprint = NULL").await > 0);
+    assert!(at("another place").await, "one of before there were places may be anywhere");
 }

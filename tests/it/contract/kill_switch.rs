@@ -109,7 +109,7 @@ async fn a_trip_under_way_does_not_bring_it_back(db: Database) {
     assert_eq!((found.status, found.reason.as_deref()), (Status::Quarantined, Some("disconnecting")));
     let in_use = db
         .store
-        .account_in_use(&found.provider, found.account.id.as_deref(), &found.owner, None)
+        .account_in_use(&found.provider, found.account.id.as_deref(), &found.owner, None, None)
         .await
         .unwrap();
     assert!(!in_use, "its account may be revoked whole");

@@ -49,6 +49,11 @@ impl Desk {
             change(settings);
         })
         .await;
+        Self::in_world(world)
+    }
+
+    /// In a world whose settings enable it.
+    pub(super) fn in_world(world: World) -> Self {
         let port = world.public_url.rsplit(':').next().unwrap();
         let http = world::client(format!("127.0.0.1:{port}").parse().unwrap());
         Self { world, http }

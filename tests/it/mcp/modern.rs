@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::desk::{Agent, Desk, Got, SETTLED, answered, data, id_of, link, only_request, options, said};
 use crate::{
     engine::Database,
-    world::{FILES, NOTES},
+    variables::templated,
+    world::{FILES, NOTES, World},
 };
 
 on_both_engines! {
@@ -29,6 +30,7 @@ on_both_engines! {
     what_is_connected_is_kept_or_connected_again,
     a_connection_is_removed_after_a_yes_and_nobody_elses,
     e43_questions_have_a_pace,
+    what_only_an_mcp_server_can_say_is_left_to_it,
 }
 
 fn nothing() -> Value {
@@ -422,4 +424,26 @@ async fn nothing_is_shown_or_made_for_an_mcp_server_that_is_not_offered(db: Data
     let kept =
         claude.calls("disconnect", &json!({ "connection": hidden, "confirm": true }), &json!({})).await;
     assert!(said(&kept).contains("no such connection"), "{kept}");
+}
+
+/// No link that leads nowhere: whose address it is only a caller may say, and this endpoint has none.
+async fn what_only_an_mcp_server_can_say_is_left_to_it(db: Database) {
+    let world = World::start_written(db, |text| {
+        templated(&text, "hosts = [\"127.0.0.3\", \"127.0.0.13\"]\nask = [\"caller\"]")
+            + "\n[mcp]\nenabled = true\n"
+    });
+    let desk = Desk::in_world(world.await);
+    let mut claude = desk.client("alice", Capability::BOTH);
+    let reply = claude.calls("connect", &files(), &nothing()).await;
+    assert!(said(&reply).contains("Use a tool of that MCP server"), "{reply}");
+    let api = desk.world.api("files");
+    let mut question = api.question("alice", FILES);
+    question["variables"] = json!({ "site": "127.0.0.3" });
+    let asked = api.post("/v1/credentials/resolve", &question).await.expect(200);
+    let url = crate::world::link(&asked["elicitation"]).url;
+    desk.connects(&mut desk.world.browser(), "alice", &url, "octocat").await;
+    // What the connection was made with is known from then on.
+    let mut again = files();
+    again["again"] = true.into();
+    only_request(&claude.calls("connect", &again, &nothing()).await);
 }

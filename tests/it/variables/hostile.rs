@@ -1,23 +1,26 @@
 //! Values and browsers that want it to lead elsewhere.
 
-use consentry_fakes::{Listen, Provider};
+use std::time::Duration;
+
+use consentry_fakes::{Answer, Listen, Provider};
 use serde_json::{Value, json};
 
-use super::{SECOND, Stand, types};
+use super::{FIRST, SECOND, Stand, types};
 use crate::{
     engine::Database,
-    world::{Form, link},
+    world::{FILES, Form, link},
 };
 
 on_both_engines!(
     r73_no_value_leads_out_of_the_providers_hosts,
     r73_a_stored_value_is_held_against_the_rules_again,
+    r87_one_host_does_not_hold_the_others_back,
     r3_nobody_else_says_where_it_is,
     r39_a_form_from_elsewhere_says_nothing,
 );
 
 /// What an attacker would type to receive a code, or to reach what is not on the internet.
-const HOSTILE: [&str; 18] = [
+const HOSTILE: [&str; 32] = [
     "127.0.0.66",
     "evil.com#",
     "evil.com#.127.0.0.13",
@@ -36,6 +39,20 @@ const HOSTILE: [&str; 18] = [
     "localhost",
     "2130706433",
     "0x7f000001",
+    "127.0.0.66:443",
+    "127.0.0.13:443",
+    "127.0.0.13%2e",
+    "127%2E0.0.66",
+    "127。0。0。66",
+    "127.0.0.13\u{200b}",
+    "[::ffff:127.0.0.66]",
+    "127.0.0.13?x",
+    "//127.0.0.66",
+    "https://127.0.0.66/",
+    "https:127.0.0.66",
+    "https://127.0.0.13/https://127.0.0.66",
+    "{client_secret}",
+    "..",
 ];
 
 async fn r73_no_value_leads_out_of_the_providers_hosts(db: Database) {
@@ -68,6 +85,37 @@ async fn r73_a_stored_value_is_held_against_the_rules_again(db: Database) {
     // It leads nowhere now: nothing is sent, and alice is asked.
     assert_eq!(stand.resolves(Value::Null).await["status"], "action_required");
     assert_eq!(stand.redeemed(), [0, 1]);
+}
+
+/// Who answers at one customer's host has no say over the others' refreshes: neither by refusing our client nor by failing.
+async fn r87_one_host_does_not_hold_the_others_back(db: Database) {
+    let stand = Stand::new(db).await;
+    let api = stand.world.api("files");
+    let mut alice = stand.opens(&stand.resolves(json!({ "site": SECOND })).await).await;
+    alice.connects("octocat").await.is("connected");
+    let mut bobs = api.question("bob", FILES);
+    bobs["variables"] = json!({ "site": FIRST });
+    let asked = api.post("/v1/credentials/resolve", &bobs).await.expect(200);
+    let mut bob = stand.world.browser();
+    bob.opens(&link(&asked["elicitation"]).url).await;
+    bob.signs_in("bob").await.is("ready");
+    bob.connects("hubot").await.is("connected");
+    for (generation, answer) in
+        [(2, Answer::json(401, &json!({ "error": "invalid_client" }))), (3, Answer::status(503))]
+    {
+        stand.world.advance(Duration::from_secs(3_700));
+        stand.second.clock().advance(Duration::from_secs(3_700));
+        for _ in 0..6 {
+            stand.second.next_token_answer(answer.clone());
+            stand.tries(Value::Null).await.expect(503);
+            stand.world.advance(Duration::from_secs(31));
+        }
+        let answer = api.resolves("bob", FILES).await;
+        assert_eq!(
+            (&answer["status"], &answer["connection"]["generation"]),
+            (&json!("ready"), &json!(generation))
+        );
+    }
 }
 
 async fn r3_nobody_else_says_where_it_is(db: Database) {
