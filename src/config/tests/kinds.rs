@@ -173,6 +173,9 @@ fn a_logo_is_for_any_kind() {
     assert_eq!(logo_of_keyed.kind, LogoType::Svg);
     let settings = world.load(&with("[[providers]]", &logo("acme.svg").replace("Keyed", "Acme"))).unwrap();
     assert_eq!(settings.logos.len(), 1);
+    let page = PAGE.replace("name = \"Checkout\"", &logo("acme.svg").replace("Keyed", "Checkout"));
+    let settings = world.load(&page).unwrap();
+    assert!(settings.logos.contains_key(&settings.hosted_pages[0].id));
     for (file, bytes) in [("canary.gif", b"GIF89a canary".to_vec()), ("canary.svg", vec![b' '; 65 * 1024])] {
         fs::write(world.path(file), bytes).unwrap();
         let errors = world.load(&without("name = \"Keyed\"", &logo(file))).unwrap_err();
