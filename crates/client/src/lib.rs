@@ -53,3 +53,8 @@ pub use secret::Secret;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles what the guide shows of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
