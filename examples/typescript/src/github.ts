@@ -20,6 +20,8 @@ export function registerGitHub(server: McpServer, connect: Connect): void {
 }
 
 async function list({ credential }: Grant): Promise<CallToolResult> {
+  // What is done on a page of one's own gives no way into anything.
+  if (credential.kind === 'redirect') throw new Error('GitHub is no page');
   const answer = await fetch(`${github}/user/repos?per_page=30&sort=pushed`, {
     headers: { accept: 'application/vnd.github+json', ...credential.use.headers },
     signal: AbortSignal.timeout(15_000),
