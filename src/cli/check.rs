@@ -22,6 +22,7 @@ pub(super) fn run(context: &Context) -> Result<(), CliError> {
     let keys: Vec<_> = settings.keys.iter().map(|key| key.id().to_string()).collect();
     let value = json!({
         "ok": true,
+        "file": context.config,
         "public_url": settings.public_url.origin(),
         "listen": { "public": settings.listen.public, "internal": settings.listen.internal },
         "database": engine,
@@ -31,8 +32,12 @@ pub(super) fn run(context: &Context) -> Result<(), CliError> {
         "providers": providers,
         "notes": notes,
     });
+    let read = match &context.config {
+        Some(file) => format!("read from {}", file.display()),
+        None => "no file was named, only variables and defaults were read (--config FILE)".to_owned(),
+    };
     let mut text = format!(
-        "The configuration is good: {} on {engine}, {servers} authorization server(s), {mcp_servers} MCP server(s), \
+        "The configuration is good ({read}): {} on {engine}, {servers} authorization server(s), {mcp_servers} MCP server(s), \
          {providers} provider(s), sealing with key {}.",
         settings.public_url.origin(),
         keys.first().map_or("", String::as_str),

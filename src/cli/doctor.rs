@@ -57,6 +57,7 @@ pub(super) async fn run(context: &Context) -> Result<(), CliError> {
     database(&settings, &vault, &clock, &mut findings).await;
     authorization_servers(&settings, &vault, &outbound, &clock, &mut findings).await;
     providers(&settings, &outbound, &clock, &mut findings).await;
+    secret_forms(&settings, &mut findings);
     public_url(&settings, &outbound, &mut findings).await;
     tell(context, &findings.0)
 }
@@ -187,6 +188,9 @@ async fn providers(settings: &Settings, outbound: &Outbound, clock: &Clock, find
                     // Nothing but a person's own trip shows whether they are right.
                     false => (State::Note, "its endpoints stand in the configuration, and were not asked"),
                 };
+                // Where the address depends on the person, it was filled with the example.
+                let sampled = provider.blueprint.is_some() && provider.variables.is_empty();
+                let host = if sampled { format!("{host}, for example") } else { host.to_owned() };
                 findings.add(&what, state, format!("{asked}; leaves for {host}; redirect URIs {uris}"));
                 if provider.pkce && endpoints.s256 == Some(false) {
                     findings.add(
@@ -241,6 +245,17 @@ async fn third_party(
             State::Note,
             "public_url is this machine: another's authorization server cannot read our client's document",
         );
+    }
+}
+
+/// What is connected by a form cannot be tried without somebody's key.
+fn secret_forms(settings: &Settings, findings: &mut Findings) {
+    for form in &settings.secret_forms {
+        let detail = match form.probe {
+            Some(_) => "users enter its values, and each is tried when it is entered; nothing was tried now",
+            None => "users enter its values, and nothing can try them",
+        };
+        findings.add(format!("provider {}", form.id), State::Note, detail);
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a command prints: words for people, or one JSON value.
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::{ErrorKind, Write},
+    process::ExitCode,
+};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -59,7 +62,11 @@ impl Output {
         } else {
             visible(text.trim_end_matches('\n'))
         };
-        line(std::io::stdout().lock(), &text).map_err(|error| CliError::failed(error.kind()))
+        line(std::io::stdout().lock(), &text).map_err(|error| match error.kind() {
+            // Whoever reads has read enough (`| head`), and nothing is to be told of that.
+            ErrorKind::BrokenPipe => CliError::Told,
+            kind => CliError::failed(kind),
+        })
     }
 
     /// The same of what was written to the audit record, with the ends of this command's chains there: nobody else ever

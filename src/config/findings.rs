@@ -4,6 +4,13 @@
 
 use std::fmt;
 
+use strsim::levenshtein;
+
+/// The most keys that a sentence lists.
+const LISTED_MAX: usize = 12;
+/// Keys of a form that a person fills in, which the other kinds have not.
+const OF_FORMS: [&str; 4] = ["fields", "key_url", "probe_note", "what"];
+
 /// One thing that is wrong: where, and why. Never the value (R103).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
@@ -83,8 +90,9 @@ fn reword(message: &str) -> String {
     let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
     if message.starts_with("unknown field ") {
         // The path names the field.
-        let known = expected.map(|known| known.trim_start_matches("one of "));
-        return known.map_or("is no setting".to_owned(), |known| format!("is no setting; there are {known}"));
+        let known = expected.map(|known| known.trim_start_matches("one of ")).unwrap_or_default();
+        let field = message.split('`').nth(1).unwrap_or_default();
+        return no_setting(field, known);
     }
     if let Some(field) = message.strip_prefix("missing field ") {
         return format!("lacks the key {field}");
@@ -104,9 +112,41 @@ fn reword(message: &str) -> String {
     format!("is refused: {plain}")
 }
 
+/// Points where one name is near, and lists only what can be read at a glance.
+fn no_setting(field: &str, known: &str) -> String {
+    let names: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    match names.iter().min_by_key(|name| levenshtein(name, field)) {
+        None => "is no setting".to_owned(),
+        Some(nearest) if levenshtein(nearest, field) <= field.chars().count().div_ceil(3) => {
+            format!("is no setting; the nearest is `{nearest}`")
+        }
+        Some(_) if names.len() <= LISTED_MAX => format!("is no setting; there are {known}"),
+        // A key of the other kind of provider, most of all.
+        Some(_) if names.contains(&"token_endpoint") && OF_FORMS.contains(&field) => {
+            "is no setting of OAuth 2; what users type in is `kind = \"secret\"`".to_owned()
+        }
+        Some(_) => "is no setting here".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_is_none_is_told_what_it_may_be() {
+        let many: Vec<String> = (0..20).map(|n| format!("`key_{n}_of_them`")).collect();
+        let many = format!("`token_endpoint`, {}", many.join(", "));
+        for (field, known, told) in [
+            ("tokenendpoint", many.as_str(), "is no setting; the nearest is `token_endpoint`"),
+            ("fields", &many, "is no setting of OAuth 2; what users type in is `kind = \"secret\"`"),
+            ("wheels", &many, "is no setting here"),
+            ("wheels", "`a`, `b`", "is no setting; there are `a`, `b`"),
+            ("wheels", "", "is no setting"),
+        ] {
+            assert_eq!(no_setting(field, known), told);
+        }
+    }
 
     #[test]
     fn a_sentence_of_serdes_loses_the_value() {

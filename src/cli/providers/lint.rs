@@ -80,7 +80,8 @@ impl Linted {
             text.push_str(&format!("{}: {problem}\n", word(*level)));
         }
         let entries = self.entries;
-        text.push_str(&format!("{entries} entries, {errors} error(s), {warnings} warning(s)"));
+        let noun = if entries == 1 { "entry" } else { "entries" };
+        text.push_str(&format!("{entries} {noun}, {errors} error(s), {warnings} warning(s)"));
         context.out.say(&value, &text)?;
         if errors == 0 { Ok(()) } else { Err(CliError::Told) }
     }

@@ -29,10 +29,11 @@ pub(super) fn run(context: &Context, id: &str) -> Result<(), CliError> {
         return of_another_kind(context, id, name);
     }
     match context.catalogue()?.entry(id).map_err(refused)? {
-        Some(entry) => of_catalogue(context, &entry),
-        None => {
-            Err(settings.err().unwrap_or_else(|| CliError::failed("neither configured nor in the catalogue")))
-        }
+        Some(entry) => of_catalogue(context, &entry, settings.is_ok()),
+        None => Err(settings.err().unwrap_or_else(|| {
+            let unnamed = if context.config.is_none() { "; no file was named (--config FILE)" } else { "" };
+            CliError::failed(format!("{id} is neither configured nor in the catalogue{unnamed}"))
+        })),
     }
 }
 
@@ -63,7 +64,11 @@ impl Key {
             None => text,
         };
         let row = |key: &Self| [key.name.clone(), short(key.value.to_string()), key.from.clone()];
-        table(["key", "value", "from"], &keys.iter().map(row).collect::<Vec<_>>())
+        let mut text = table(["key", "value", "from"], &keys.iter().map(row).collect::<Vec<_>>());
+        if keys.iter().any(|key| key.value.to_string().chars().count() > WIDTH) {
+            text.push_str("\n\nWhat ends in ... is whole with --json.");
+        }
+        text
     }
 }
 
@@ -86,8 +91,14 @@ fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Re
     });
     let mut text =
         format!("{} ({}), configured\n\nRedirect URIs to register there:", provider.name, provider.id);
-    for uri in redirect_uris {
+    for uri in &redirect_uris {
         text.push_str(&format!("\n  {uri}"));
+    }
+    if redirect_uris.is_empty() {
+        text.push_str("\n  none: no MCP server lists the provider");
+    }
+    if let Some(entry) = preset(context, provider.id.as_str())? {
+        text.push_str(&sentences(&entry, &redirect_uris.join(", ")));
     }
     text.push_str(&format!("\n\n{}", Key::text(&keys)));
     context.out.say(&value, &text)
@@ -101,15 +112,38 @@ fn of_another_kind(context: &Context, id: &str, name: &str) -> Result<(), CliErr
     context.out.say(&value, &format!("{name} ({id}), configured\n\n{}", Key::text(&keys)))
 }
 
+/// What the settings themselves say of it.
+fn own_table(context: &Context, id: &str) -> Result<toml::Table, CliError> {
+    config::provider_table(context.config.as_deref(), &context.environment, id).map_err(CliError::Config)
+}
+
+/// The entry that a configured provider is laid over.
+fn preset(context: &Context, id: &str) -> Result<Option<Entry>, CliError> {
+    match own_table(context, id)?.get("preset").and_then(toml::Value::as_str) {
+        Some(preset) => context.catalogue()?.entry(preset).map_err(refused),
+        None => Ok(None),
+    }
+}
+
+/// What an entry says to its operator, with what is to be pasted there.
+fn sentences(entry: &Entry, callback_url: &str) -> String {
+    let about = &entry.about;
+    let mut text = String::new();
+    for (heading, sentences) in
+        [("At the provider", &about.setup), ("Note", &about.notes), ("Not checked", &about.unverified)]
+    {
+        for (n, sentence) in sentences.iter().enumerate() {
+            let before = if n == 0 { format!("\n\n{heading}:\n  ") } else { "\n  ".to_owned() };
+            text.push_str(&format!("{before}{}", sentence.replace("{callback_url}", callback_url)));
+        }
+    }
+    text
+}
+
 /// The keys of a configured provider: those of its entry, under those of the settings.
 fn keys_of(context: &Context, id: &str) -> Result<Vec<Key>, CliError> {
-    let own = config::provider_table(context.config.as_deref(), &context.environment, id);
-    let own = own.map_err(CliError::Config)?;
-    let preset = own.get("preset").and_then(toml::Value::as_str);
-    let entry = match preset {
-        Some(preset) => context.catalogue()?.entry(preset).map_err(refused)?,
-        None => None,
-    };
+    let own = own_table(context, id)?;
+    let entry = preset(context, id)?;
     let mut keys = entry.as_ref().map(Key::of_entry).unwrap_or_default();
     keys.retain(|key| !own.contains_key(&key.name));
     let from = |(name, value)| Key { name, value, from: "settings".to_owned() };
@@ -126,7 +160,7 @@ pub(in crate::cli) fn redirect_uris(settings: &Settings, provider: &Provider) ->
         .collect()
 }
 
-fn of_catalogue(context: &Context, entry: &Entry) -> Result<(), CliError> {
+fn of_catalogue(context: &Context, entry: &Entry, readable: bool) -> Result<(), CliError> {
     let keys = Key::of_entry(entry);
     let about = &entry.about;
     let get = |key: &str| entry.settings.get(key);
@@ -146,20 +180,14 @@ fn of_catalogue(context: &Context, entry: &Entry) -> Result<(), CliError> {
         "example": entry.example(),
         "keys": Key::json(&keys),
     });
-    let mut text = format!("{} ({}), not configured, {}", entry.name(), entry.id, source(entry));
+    // What cannot be read may configure it.
+    let configured =
+        if readable { "not configured" } else { "the configuration cannot be read: see `check`" };
+    let mut text = format!("{} ({}), {configured}, {}", entry.name(), entry.id, source(entry));
     let sure = about.confidence.map_or("not said", |confidence| confidence.word());
     let when = about.verified_on.as_deref().unwrap_or("never");
     text.push_str(&format!("\nconfidence: {sure}; checked at the provider: {when}"));
-    for (heading, sentences) in
-        [("At the provider", &about.setup), ("Note", &about.notes), ("Not checked", &about.unverified)]
-    {
-        for (n, sentence) in sentences.iter().enumerate() {
-            text.push_str(&format!(
-                "{}{sentence}",
-                if n == 0 { format!("\n\n{heading}:\n  ") } else { "\n  ".to_owned() }
-            ));
-        }
-    }
+    text.push_str(&sentences(entry, "{callback_url}"));
     text.push_str(&format!("\n\nIn the configuration:\n\n{}\n\n{}", entry.example(), Key::text(&keys)));
     context.out.say(&value, &text)
 }

@@ -71,7 +71,10 @@ impl Checker<'_> {
     /// Ids are well-formed, and no two entries of whatever kind share one.
     pub(super) fn provider_ids(&mut self, kinds: &Kinds) {
         let mut ids = HashMap::new();
-        for (at, id) in kinds.ids() {
+        let mut in_order: Vec<_> = kinds.ids().collect();
+        // As they stand in the file: the second one of an id is refused. A longer number is a greater one.
+        in_order.sort_by_key(|(at, _)| (at.len(), *at));
+        for (at, id) in in_order {
             let key = format!("{at}.id");
             self.unique(&mut ids, &key, id);
             self.id(&key, id);

@@ -238,15 +238,29 @@ impl Checker<'_> {
         }
     }
 
-    /// Headers that can be added: none of ours but `except`.
-    pub(super) fn check_headers(&mut self, key: &str, headers: &BTreeMap<String, String>, except: &[&str]) {
+    /// Headers that can be added: none of ours, or none but `Authorization`; else `advice` says what to write instead.
+    pub(super) fn check_headers(
+        &mut self,
+        key: &str,
+        headers: &BTreeMap<String, String>,
+        authorization: Result<(), &str>,
+    ) {
         for (name, value) in headers {
             let valid = http::HeaderName::from_bytes(name.as_bytes()).is_ok()
                 && http::HeaderValue::from_str(value).is_ok();
             self.demand(valid, key, "holds something that is no header");
-            let ours = OUR_HEADERS.iter().filter(|header| !except.contains(header));
-            let free = !ours.into_iter().any(|header| header.eq_ignore_ascii_case(name));
-            self.demand(free, key, "sets a header that Consentry sets itself");
+            match authorization {
+                _ if !OUR_HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name)) => {}
+                advice if name.eq_ignore_ascii_case("authorization") => {
+                    if let Err(advice) = advice {
+                        self.refuse(
+                            key,
+                            format!("sets Authorization, which Consentry sets itself; {advice}"),
+                        );
+                    }
+                }
+                _ => self.refuse(key, format!("sets {name}, which Consentry sets itself")),
+            }
         }
     }
 }

@@ -85,7 +85,8 @@ impl Checker<'_> {
     pub(super) fn check_probe(&mut self, at: &str, probe: &Probe, provider: &Provider) {
         self.path_text(&format!("{at}.id"), &probe.id);
         self.path_text(&format!("{at}.label"), &probe.label);
-        self.check_headers(&format!("{at}.headers"), &probe.headers, &[]);
+        let advice = "for another scheme than Bearer write `scheme`";
+        self.check_headers(&format!("{at}.headers"), &probe.headers, Err(advice));
         for value in probe.headers.values() {
             self.known(&format!("{at}.headers"), value, provider, &["access_token", "client_id"]);
         }
@@ -160,7 +161,14 @@ impl Checker<'_> {
             let known = also.contains(&name)
                 || reads.captures.contains_key(name)
                 || reads.choice.as_ref().is_some_and(|choice| choice.name == name);
-            self.demand(known, key, "has a name in braces that is neither captured nor chosen");
+            let there: Vec<_> = reads.captures.keys().map(|name| format!("{{{name}}}")).collect();
+            let there =
+                if there.is_empty() { String::new() } else { format!("; captured: {}", there.join(", ")) };
+            self.demand(
+                known,
+                key,
+                format!("has a name in braces that is neither captured nor chosen{there}"),
+            );
         }
     }
 

@@ -53,7 +53,9 @@ impl Checker<'_> {
                 && braces(value).any(|it| matches!(it, "token" | "client_secret"))
         };
         let free = headers.iter().any(proof) && !raw.bearer && raw.client_authentication.is_none();
-        self.check_headers(&format!("{at}.headers"), &headers, if free { &["authorization"] } else { &[] });
+        let advice = "a header of the provider's own holds {token} or {client_secret}, and stands in place of \
+                      `client_authentication` and `bearer`: leave those out";
+        self.check_headers(&format!("{at}.headers"), &headers, if free { Ok(()) } else { Err(advice) });
         let secret = params
             .values()
             .chain(headers.values())
@@ -68,7 +70,11 @@ impl Checker<'_> {
         };
         if raw.bearer {
             let none = raw.client_authentication.is_none();
-            self.demand(none, format!("{at}.bearer"), "stands where client_authentication does");
+            self.demand(
+                none,
+                format!("{at}.bearer"),
+                "is the proof itself: leave `client_authentication` out",
+            );
             headers.insert("authorization".to_owned(), "Bearer {token}".to_owned());
         }
         let refusals = raw.gone.iter().all(|status| (400..500).contains(status));

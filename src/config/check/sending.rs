@@ -124,7 +124,8 @@ impl Checker<'_> {
                 );
             }
         }
-        self.check_headers(&format!("{at}.token_headers"), &sending.token_headers, &[]);
+        let advice = "how the client proves itself is `client_authentication`";
+        self.check_headers(&format!("{at}.token_headers"), &sending.token_headers, Err(advice));
         let few = sending.token_steps.len() <= STEPS_MAX;
         self.demand(few, format!("{at}.token_steps"), format!("must be at most {STEPS_MAX}"));
         let alone = sending.renewal.is_none() || sending.refresh_token == RefreshTokens::Never;

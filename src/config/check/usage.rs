@@ -95,7 +95,7 @@ impl Checker<'_> {
         self.demand(fits, key, "must be at most 4096 characters without control characters");
         let template = Template::new(text);
         let known = template.names().all(|name| sample(name).is_some());
-        self.demand(known, key, "has a place in braces that nothing is known for");
+        self.demand(known, key, "has a name in braces for which nothing is known here");
         (fits && known).then_some(template)
     }
 
@@ -110,6 +110,14 @@ impl Checker<'_> {
         let samples: BTreeMap<&str, String> =
             template.names().filter_map(|name| Some((name, sample(name)?))).collect();
         let filled = template.fill(|name| samples.get(name).map(String::as_str), Writing::Url)?;
+        if let Some(first) = template.names().next()
+            && text.starts_with(&format!("{{{first}}}"))
+            && url::Url::parse(filled.expose()).is_err()
+        {
+            let problem = "which is not known to be an address: a captured value is one with `url_suffixes`";
+            self.refuse(key, format!("begins with {{{first}}}, {problem}"));
+            return None;
+        }
         self.endpoint(key, filled.expose())?;
         Some(template)
     }

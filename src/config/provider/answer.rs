@@ -43,7 +43,8 @@ pub struct Answer {
     pub access_token: Option<String>,
     /// The refresh token.
     pub refresh_token: Option<String>,
-    /// How the token is sent, whatever the answer calls its type.
+    /// The scheme under which the token is sent, whatever the answer calls its type. It is told to MCP servers as
+    /// `token_type`, and `use` has it by default; `probe` wants its own.
     pub scheme: Option<String>,
     /// The life of the access token in seconds.
     pub expires_in: Option<String>,

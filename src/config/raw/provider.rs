@@ -73,7 +73,8 @@ pub(in crate::config) struct Provider {
     /// Asked for always, beside what is wanted; nothing that a user is told of.
     #[serde(default)]
     pub(in crate::config) required_scopes: Vec<String>,
-    /// Standard parameters that have another name there, each with that name.
+    /// Standard parameters that have another name there, each with that name: `client_id`, `client_secret`, `code`,
+    /// `refresh_token` or `token`.
     #[serde(default)]
     pub(in crate::config) param_names: BTreeMap<String, String>,
     /// How token requests are written. Default: form.
@@ -207,15 +208,19 @@ pub(in crate::config) struct Revocation {
     /// Which token it wants. Default: the refresh token where there is one.
     #[serde(default = "refresh_token")]
     pub(in crate::config) token: RevocationToken,
-    /// How the client proves itself there. Default: as at the token endpoint.
+    /// How the client proves itself there. Default: as at the token endpoint, unless `bearer`, a header `Authorization`
+    /// or a `{client_secret}` is the proof.
     pub(in crate::config) client_authentication: Option<ClientAuthentication>,
-    /// Further headers, with `{token}`, `{client_id}` and `{client_secret}`.
+    /// Further headers, with `{token}`, `{client_id}` and `{client_secret}`: `Authorization = "Token {token}"`, for
+    /// example, where the token is the proof under another scheme than Bearer.
     #[serde(default)]
     pub(in crate::config) headers: BTreeMap<String, String>,
     /// Statuses that say that the token is not known there: it is revoked.
     #[serde(default)]
     pub(in crate::config) gone: Vec<u16>,
-    /// What ends by it. Default: the grant.
+    /// What ends by it: `"token"`, that token and what was made from it; `"grant"` (default), all that this person has
+    /// allowed your app there, in each of their connections; `"account"`, also what other people of the same
+    /// organisation have allowed it, which users are told before they disconnect.
     #[serde(default)]
     pub(in crate::config) ends: RevocationEnds,
 }

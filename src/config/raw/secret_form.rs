@@ -115,9 +115,9 @@ pub(in crate::config) struct Probe {
     pub(in crate::config) basic: Option<Basic>,
     /// The JSON that is posted.
     pub(in crate::config) body: Option<String>,
-    /// Path to a stable id of whose the values are.
+    /// A stable id of whose the values are: a path, or text with paths in braces.
     pub(in crate::config) id: Option<String>,
-    /// Path to what the user recognises.
+    /// What the user recognises, written like `id`.
     pub(in crate::config) label: Option<String>,
     /// What a good answer holds.
     pub(in crate::config) ok: Option<Holds>,

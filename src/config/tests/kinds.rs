@@ -30,7 +30,7 @@ fn a_form_is_read_and_shares_the_ids_of_all_kinds() {
     assert_eq!(form.probe.as_ref().unwrap().rejected, [401, 403]);
     assert_eq!(settings.named().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["keyed"]);
     let oauth = "\n[[providers]]\nid = \"keyed\"\nclient_id = \"c\"\nissuer = \"https://a.example\"\n";
-    assert_eq!(world.refused(&format!("{FORM}{oauth}")), ["providers[0].id"]);
+    assert_eq!(world.refused(&format!("{FORM}{oauth}")), ["providers[1].id"]);
 }
 
 #[test]

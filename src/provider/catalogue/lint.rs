@@ -99,6 +99,9 @@ impl Linter<'_> {
                 self.note(expected, key, "is missing");
             }
         }
+        if self.entry.kind() == "secret" && !settings.contains_key("use") {
+            self.note(Level::Warning, "use", "is missing: how does an MCP server use the values?");
+        }
         let words = settings.get("scope_words").and_then(Value::as_table);
         for key in ["scopes", "allowed_scopes"] {
             for scope in settings.get(key).and_then(Value::as_array).into_iter().flatten() {
