@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Context, output::CliError, providers::redirect_uris};
 use crate::{
     clock::Clock,
-    config::{self, Provider, Registration, Settings, notes},
+    config::{self, Provider, Settings, notes},
     identity::{Identity, IdentityError},
     keys,
     outbound::Outbound,
@@ -235,15 +235,6 @@ async fn third_party(
                 "it names {} authorization servers, and the first is used; issuer = \"...\" chooses one",
                 found.issuers.len()
             ),
-        );
-    }
-    let by_document =
-        provider.mcp.as_ref().is_some_and(|mcp| mcp.registration == Registration::ClientIdMetadataDocument);
-    if by_document && settings.public_url.is_loopback() {
-        findings.add(
-            what,
-            State::Note,
-            "public_url is this machine: another's authorization server cannot read our client's document",
         );
     }
 }

@@ -1,6 +1,6 @@
 //! What works and is still worth a word: told at start-up, by `check` and by `doctor`.
 
-use super::Settings;
+use super::{Registration, Settings};
 use crate::store::Engine;
 
 /// Sentences for the operator.
@@ -28,6 +28,13 @@ pub fn notes(settings: &Settings) -> Vec<String> {
     }
     for provider in &settings.providers {
         let id = &provider.id;
+        let by_document = provider
+            .mcp
+            .as_ref()
+            .is_some_and(|mcp| mcp.registration == Registration::ClientIdMetadataDocument);
+        if by_document && settings.public_url.is_loopback() {
+            notes.push(format!("provider {id} is registered by a document below public_url, which nobody but this machine can read"));
+        }
         if !provider.pkce {
             notes.push(format!("provider {id} is used without PKCE"));
         }

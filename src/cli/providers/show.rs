@@ -9,7 +9,7 @@ use super::{
     Context, refused, source,
 };
 use crate::{
-    config::{self, Provider, Settings},
+    config::{self, Provider, Registration, Settings},
     provider::catalogue::Entry,
 };
 
@@ -74,10 +74,13 @@ impl Key {
 
 fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Result<(), CliError> {
     let redirect_uris = redirect_uris(settings, provider);
+    let documents = client_documents(settings, provider);
     let keys = keys_of(context, provider.id.as_str())?;
     let value = json!({
         "id": provider.id.as_str(),
         "name": provider.name,
+        "mcp": provider.mcp.as_ref().map(|mcp| &mcp.text),
+        "client_documents": documents,
         "issuer": provider.issuer,
         "authorization_endpoint": provider.authorization_endpoint,
         "token_endpoint": provider.token_endpoint,
@@ -89,13 +92,21 @@ fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Re
         "docs_url": provider.docs_url,
         "keys": Key::json(&keys),
     });
-    let mut text =
-        format!("{} ({}), configured\n\nRedirect URIs to register there:", provider.name, provider.id);
-    for uri in &redirect_uris {
-        text.push_str(&format!("\n  {uri}"));
+    let mut text = format!("{} ({}), configured", provider.name, provider.id);
+    let how = match provider.mcp.as_ref().map(|mcp| mcp.registration) {
+        None | Some(Registration::Static) => "Redirect URIs to register there",
+        Some(_) => "Redirect URIs of our client there",
+    };
+    for (heading, addresses) in
+        [(how, &redirect_uris), ("Client ids, where the authorization server reads of us", &documents)]
+    {
+        if !addresses.is_empty() {
+            text.push_str(&format!("\n\n{heading}:"));
+            addresses.iter().for_each(|one| text.push_str(&format!("\n  {one}")));
+        }
     }
     if redirect_uris.is_empty() {
-        text.push_str("\n  none: no MCP server lists the provider");
+        text.push_str("\n\nNo MCP server lists the provider, so there is no redirect URI yet.");
     }
     if let Some(entry) = preset(context, provider.id.as_str())? {
         text.push_str(&sentences(&entry, &redirect_uris.join(", ")));
@@ -150,6 +161,15 @@ fn keys_of(context: &Context, id: &str) -> Result<Vec<Key>, CliError> {
     keys.extend(own.into_iter().map(from));
     keys.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(keys)
+}
+
+/// One for each MCP server that uses the provider, where our client there is known by a document.
+fn client_documents(settings: &Settings, provider: &Provider) -> Vec<String> {
+    let by_document =
+        provider.mcp.as_ref().filter(|mcp| mcp.registration == Registration::ClientIdMetadataDocument);
+    let users = settings.mcp_servers.iter().filter(|server| server.providers.contains(&provider.id));
+    let users = users.map(|server| server.id.as_str());
+    by_document.map_or_else(Vec::new, |mcp| users.map(|id| mcp.document(id, provider.id.as_str())).collect())
 }
 
 /// One for each MCP server that uses the provider (R60).

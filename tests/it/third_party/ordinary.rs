@@ -13,6 +13,7 @@ on_both_engines!(
     r67_with_a_client_metadata_document,
     r67_with_a_client_that_registers_itself,
     the_document_is_what_the_settings_say,
+    doctor_goes_the_whole_way,
     what_is_asked_for_follows_the_specification,
     where_the_metadata_stands_follows_the_specification,
 );
@@ -88,10 +89,26 @@ async fn the_document_is_what_the_settings_say(db: Database) {
         "token_endpoint_auth_method": "none",
     });
     assert_eq!(document, expected);
+    let shown = stand.world.runs(&["providers", "show", TOOLS], 0);
+    assert_eq!(shown["client_documents"][0], json!(url), "{shown}");
+    assert_eq!(shown["mcp"], json!(stand.tools.url()));
     for other in ["files/example-files", "nobody/tools", "files/nothing", "files/%00"] {
         let url = format!("{}/client-metadata/{other}", stand.world.public_url);
         anybody.opens(&url).await.is("not-found");
     }
+}
+
+/// The operator is told where the way ends, and of a choice that was made for them.
+async fn doctor_goes_the_whole_way(db: Database) {
+    let stand = Stand::with(db, STATIC).await;
+    stand.tools.configure(|says| says.issuers.push("https://another.example".to_owned()));
+    let report = stand.world.runs(&["doctor"], 0);
+    let told = report["findings"].as_array().unwrap().iter().filter(|one| one["what"] == "provider tools");
+    let told: Vec<(&str, &str)> =
+        told.map(|one| (one["state"].as_str().unwrap(), one["detail"].as_str().unwrap())).collect();
+    let [("good", way), ("note", choice)] = told.as_slice() else { panic!("{report}") };
+    assert!(way.contains(stand.third.base_url()) && way.contains(&stand.tools.url()), "{way}");
+    assert!(choice.contains("2 authorization servers"), "{choice}");
 }
 
 /// The settings' scopes, else the challenge's, else all that are supported; and what brings a refresh token.
