@@ -26,8 +26,7 @@ const TOOLS: &str = "tools";
 const SECRET: &str = "a-secret-of-tools-and-nobody-else";
 
 /// The three ways of being known.
-const STATIC: &str =
-    "client_id = \"by-hand\"\nclient_secret = { value = \"a-secret-of-tools-and-nobody-else\" }";
+const STATIC: &str = "issuer = \"{issuer}\"\nclient_id = \"by-hand\"\nclient_secret = { value = \"a-secret-of-tools-and-nobody-else\" }";
 const DOCUMENT: &str = "registration = \"client_id_metadata_document\"";
 const DYNAMIC: &str = "registration = \"dynamic\"";
 
@@ -45,7 +44,7 @@ async fn listening(last: u8) -> AuthorizationServer {
 }
 
 impl Stand {
-    /// With these keys in the provider's table.
+    /// With these keys in the provider's table; `{issuer}` is the authorization server's.
     async fn with(db: Database, keys: &str) -> Self {
         Self::changed(db, keys, |_| ()).await
     }
@@ -55,6 +54,7 @@ impl Stand {
         let third = listening(7).await;
         let tools = McpServer::start(Listen::on(Ipv4Addr::new(127, 0, 0, 8)), &third).await.unwrap();
         third.configure_identity(|identity| identity.resources = Some(vec![tools.url()]));
+        let keys = keys.replace("{issuer}", third.base_url());
         let table = format!(
             "\n[[providers]]\nid = \"{TOOLS}\"\nname = \"Example Tools\"\nmcp = \"{}\"\n{keys}\n",
             tools.url()

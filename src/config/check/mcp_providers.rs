@@ -27,6 +27,13 @@ impl Checker<'_> {
                 self.demand(!stands, format!("{at}.{key}"), problem);
             }
         }
+        // The MCP server says whom the secret would be sent to, and it may say another one tomorrow (R63).
+        let bound = raw.client_secret.is_none() || raw.issuer.is_some();
+        self.demand(
+            bound || registration != Registration::Static,
+            format!("{at}.issuer"),
+            "is needed beside a client_secret: it says whom the secret is for",
+        );
         let key = format!("{at}.registration_token");
         let dynamic = token.is_none() || registration == Registration::Dynamic;
         self.demand(dynamic, &key, "needs registration = \"dynamic\"");

@@ -70,6 +70,15 @@ fn a_client_is_the_operators_or_it_is_not() {
     assert_eq!(world.refused(&plain), ["providers[0].registration"]);
 }
 
+/// R63: a secret goes to the authorization server that it is for, whatever the MCP server says one day.
+#[test]
+fn r63_a_secret_is_for_one_issuer() {
+    let world = World::new();
+    let secret = "client_id = \"c\"\nclient_secret = { env = \"GITHUB_CLIENT_SECRET\" }";
+    assert_eq!(world.refused(&mcp(secret)), ["providers[0].issuer"]);
+    assert!(world.load(&mcp(&format!("{secret}\nissuer = \"https://id.example\""))).is_ok());
+}
+
 /// R73.
 #[test]
 fn r73_the_server_is_at_an_address_that_is_called() {

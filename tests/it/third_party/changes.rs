@@ -13,6 +13,7 @@ on_both_engines!(
     r63_endpoints_may_move_within_their_issuer,
     r63_an_outage_of_the_mcp_server_ends_nothing,
     r63_the_settings_choose_among_issuers,
+    r63_a_secret_by_hand_follows_nobody,
 );
 
 async fn r63_another_authorization_server_gets_nothing_that_was_stored(db: Database) {
@@ -93,6 +94,16 @@ async fn r63_an_outage_of_the_mcp_server_ends_nothing(db: Database) {
     stand.tools.accept_connections(true).await.unwrap();
     stand.advance(Duration::from_secs(3_700));
     assert_eq!(stand.resolves().await["status"], "ready");
+}
+
+/// The MCP server names another authorization server: the operator's secret does not go there.
+async fn r63_a_secret_by_hand_follows_nobody(db: Database) {
+    let stand = Stand::with(db, STATIC).await;
+    let other = listening(9).await;
+    stand.tools.configure(|says| says.issuers = vec![other.base_url().to_owned()]);
+    let mut alice = stand.arrives(&stand.asks().await).await;
+    alice.agrees().await.is("provider-misconfigured");
+    assert!(other.log().entries().is_empty() && stand.third.token_log().is_empty());
 }
 
 async fn r63_the_settings_choose_among_issuers(db: Database) {

@@ -100,7 +100,7 @@ async fn the_document_is_what_the_settings_say(db: Database) {
 
 /// The operator is told where the way ends, and of a choice that was made for them.
 async fn doctor_goes_the_whole_way(db: Database) {
-    let stand = Stand::with(db, STATIC).await;
+    let stand = Stand::with(db, DYNAMIC).await;
     stand.tools.configure(|says| says.issuers.push("https://another.example".to_owned()));
     let report = stand.world.runs(&["doctor"], 0);
     let told = report["findings"].as_array().unwrap().iter().filter(|one| one["what"] == "provider tools");
