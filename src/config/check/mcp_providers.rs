@@ -37,6 +37,9 @@ impl Checker<'_> {
         let key = format!("{at}.registration_token");
         let dynamic = token.is_none() || registration == Registration::Dynamic;
         self.demand(dynamic, &key, "needs registration = \"dynamic\"");
+        let problem = "is needed beside a registration_token: it says whom the token is for";
+        let bound = token.is_none() || raw.issuer.is_some();
+        self.demand(bound || registration != Registration::Dynamic, format!("{at}.issuer"), problem);
         let registration_token = token.and_then(|source| {
             let token = source.read(&key, self.environment, self.loopback, self.findings)?;
             self.seen.note(&key, &token);

@@ -77,6 +77,9 @@ fn r63_a_secret_is_for_one_issuer() {
     let secret = "client_id = \"c\"\nclient_secret = { env = \"GITHUB_CLIENT_SECRET\" }";
     assert_eq!(world.refused(&mcp(secret)), ["providers[0].issuer"]);
     assert!(world.load(&mcp(&format!("{secret}\nissuer = \"https://id.example\""))).is_ok());
+    let token = "registration = \"dynamic\"\nregistration_token = { env = \"GITHUB_CLIENT_SECRET\" }";
+    assert_eq!(world.refused(&mcp(token)), ["providers[0].issuer"]);
+    assert!(world.load(&mcp(&format!("{token}\nissuer = \"https://id.example\""))).is_ok());
 }
 
 /// R73.

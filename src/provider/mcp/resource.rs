@@ -85,7 +85,7 @@ fn read(
     for issuer in &issuers {
         let step = Step::AuthorizationServer;
         check_issuer(issuer).map_err(|_| Fault::misconfigured(step, "issuer_malformed"))?;
-        let malformed = issuer.len() > 1_000 || issuer.chars().any(char::is_control);
+        let malformed = issuer.len() > 1_000 || !issuer.bytes().all(|byte| byte.is_ascii_graphic());
         let url = Url::parse(issuer).ok().filter(|_| !malformed);
         let url = url.ok_or_else(|| Fault::misconfigured(step, "issuer_malformed"))?;
         outbound.check(&url).map_err(|_| Fault::new(step, ProviderError::Policy))?;
@@ -99,7 +99,9 @@ fn read(
 /// in whole segments.
 pub(super) fn covers(resource: &str, mcp: &Url) -> bool {
     let Ok(url) = Url::parse(resource) else { return false };
-    let plain = check_web(&url).is_ok() && url.query().is_none() && resource.len() <= 1_000;
+    // Parsing passes over white space, and what is sent is what stands there.
+    let written = resource.len() <= 1_000 && resource.bytes().all(|byte| byte.is_ascii_graphic());
+    let plain = written && check_web(&url).is_ok() && url.query().is_none();
     let (outer, inner) = (url.path().trim_end_matches('/'), mcp.path().trim_end_matches('/'));
     let within = inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     plain && url.origin() == mcp.origin() && within
@@ -176,6 +178,9 @@ mod tests {
             "https://tools.example:8443/a/mcp",
             "https://tools.example/a/mcp?x",
             "https://tools.example/a/mcp#x",
+            " https://tools.example/a/mcp",
+            "https://tools.exa\nmple/a/mcp",
+            "https://tools.example/a/mcp\t",
             "urn:tools",
         ] {
             assert!(!covers(bad, &mcp), "{bad}");

@@ -14,6 +14,8 @@ on_both_engines!(
     r63_an_outage_of_the_mcp_server_ends_nothing,
     r63_the_settings_choose_among_issuers,
     r63_a_secret_by_hand_follows_nobody,
+    r63_a_registration_token_follows_nobody,
+    r63_a_code_goes_to_whom_it_is_from,
 );
 
 async fn r63_another_authorization_server_gets_nothing_that_was_stored(db: Database) {
@@ -104,6 +106,38 @@ async fn r63_a_secret_by_hand_follows_nobody(db: Database) {
     let mut alice = stand.arrives(&stand.asks().await).await;
     alice.agrees().await.is("provider-misconfigured");
     assert!(other.log().entries().is_empty() && stand.third.token_log().is_empty());
+}
+
+/// Nor does what a registration is proved with.
+async fn r63_a_registration_token_follows_nobody(db: Database) {
+    let token = "issuer = \"{issuer}\"\nregistration_token = { value = \"the-initial-token-of-tools\" }";
+    let stand = Stand::with(db, &format!("{DYNAMIC}\n{token}")).await;
+    let other = listening(9).await;
+    stand.tools.configure(|says| says.issuers = vec![other.base_url().to_owned()]);
+    let mut alice = stand.arrives(&stand.asks().await).await;
+    alice.agrees().await.is("provider-misconfigured");
+    assert!(other.log().entries().is_empty());
+    assert_eq!(stand.asked("/register"), 0);
+}
+
+/// While alice is there, the MCP server changes its mind: her code goes to whom it is from, or to nobody.
+async fn r63_a_code_goes_to_whom_it_is_from(db: Database) {
+    let stand = Stand::with(db, DYNAMIC).await;
+    let mut alice = stand.arrives(&stand.asks().await).await;
+    let authorize = stand.leaves(&mut alice).await;
+    let back = stand.third.approve(&authorize, "alice").await.unwrap();
+    let other = listening(9).await;
+    stand.tools.configure(|says| says.issuers = vec![other.base_url().to_owned()]);
+    alice.opens(&back).await.is("connected");
+    assert!(other.token_log().is_empty());
+    assert_eq!(stand.third.token_log().len(), 1);
+    // From then on it is a place that was left: it is not even told of the end.
+    stand.advance(Duration::from_secs(3_700));
+    stand.asks().await;
+    let held = stand.world.api("files").get("/v1/connections?sub=alice").await.expect(200);
+    let id = held["connections"][0]["id"].as_str().unwrap().to_owned();
+    stand.world.api("files").delete(&format!("/v1/connections/{id}")).await;
+    assert!(other.token_log().is_empty() && other.revocations().entries().is_empty());
 }
 
 async fn r63_the_settings_choose_among_issuers(db: Database) {

@@ -69,7 +69,7 @@ fn registered(stand: &Stand) -> Vec<Value> {
 }
 
 async fn what_is_registered_is_asked_for_plainly_and_kept_sealed(db: Database) {
-    let token = "registration_token = { value = \"the-initial-token-of-tools\" }";
+    let token = "issuer = \"{issuer}\"\nregistration_token = { value = \"the-initial-token-of-tools\" }";
     let stand = Stand::with(db.clone(), &format!("{DYNAMIC}\n{token}\nscopes = [\"mcp\"]")).await;
     stand.connected().await;
     let expected = json!({
