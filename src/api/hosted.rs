@@ -13,6 +13,7 @@ use crate::{
     connect::{self, NotTaken, PageResult},
     elicitation::ElicitationId,
     hosted::{Accepted, FailedAtPage},
+    provider::mcp::is_of_a_place,
     secret::Secret,
     values::{Values, ValuesError},
 };
@@ -176,6 +177,11 @@ impl ResultBody {
 fn values(given: &BTreeMap<String, String>) -> Result<Values, Problem> {
     let mut values = Values::default();
     for (name, value) in given {
+        if is_of_a_place(name) {
+            // It would not be handed out again.
+            let what = "This name is Consentry's own; take another one.";
+            return Err(Problem::invalid_field(format!("values.{name}"), what));
+        }
         values.insert(name, value).map_err(|error| {
             let (field, what) = match error {
                 ValuesError::Name => (

@@ -180,13 +180,12 @@ impl Store {
         let mut tx = self.begin_tx().await?;
         tx.hold(asked.id).await?;
         let (asked, visits) = (tx.by_id(asked.id).await?, tx.redeemed(asked.id).await?);
-        let before = visits.first().and_then(result);
+        let before = standing(&visits, now);
         if before.is_some_and(|before| before != accepted) {
             return Ok(Said::Otherwise);
         }
         if !asked.state(now).is_open() {
-            let counts = asked.stored == State::Completed && before.is_some();
-            return Ok(if counts { Said::Before } else { Said::Over });
+            return Ok(if before.is_some() { Said::Before } else { Said::Over });
         }
         let Some(latest) = visits.iter().find(|one| one.is_live(now)) else { return Ok(Said::Nobody) };
         let back = visits.iter().find(|one| one.is_waiting(now));
@@ -224,7 +223,7 @@ impl Store {
             let same = asked.reason.as_deref() == Some(reason.as_str());
             return Ok(if same { Said::Before } else { Said::Otherwise });
         }
-        if visits.first().and_then(result).is_some() {
+        if standing(&visits, now).is_some() {
             return Ok(Said::Otherwise);
         }
         if !asked.state(now).is_open() {
@@ -274,6 +273,13 @@ impl Store {
         tx.commit().await?;
         Ok(Returned::Waits)
     }
+}
+
+/// The result that stands: of the visit that has completed the elicitation, else of the latest that is under way. That of a
+/// visit which came to nothing, or of an elicitation that another one's visit has answered, has had no effect.
+fn standing(visits: &[Attempt], now: Millis) -> Option<&Accepted> {
+    let done = visits.iter().find(|one| one.outcome == Some(Outcome::Connected));
+    done.or_else(|| visits.iter().find(|one| one.is_live(now))).and_then(result)
 }
 
 fn result(attempt: &Attempt) -> Option<&Accepted> {

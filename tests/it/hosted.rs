@@ -22,6 +22,8 @@ on_both_engines! {
     what_failed_has_failed_at_once,
     an_error_in_the_return_ends_the_visit_alone,
     a_result_is_taken_once,
+    a_result_stands_whatever_other_tabs_were_opened,
+    a_result_that_another_visit_made_idle_has_not_counted,
     what_is_no_result_is_refused,
     a_result_without_a_redeemed_code_is_refused,
     what_was_done_can_be_kept_done_again_and_removed,
@@ -305,6 +307,67 @@ async fn a_result_is_taken_once(db: Database) {
     assert_eq!(says(&api, &link, &other).await.expect(409)["code"], "result_given");
 }
 
+/// A payment provider calls twice; whoever hears that it did not count gives the money back.
+async fn a_result_stands_whatever_other_tabs_were_opened(db: Database) {
+    let world = start(db).await;
+    let api = world.api("files");
+    let another = json!({ "result": "accepted", "values": { "order": "A-2" } });
+    for back_first in [false, true] {
+        let link = api.asks("alice", PAGE).await;
+        let (mut alice, visit) = at_the_page(&world, &api, &link).await;
+        if back_first {
+            alice.opens(&visit.back()).await.is("awaiting-result");
+        } else {
+            says(&api, &link, &accepted()).await.expect(200);
+        }
+        // A second tab, whose code is redeemed later.
+        world.advance(Duration::from_secs(1));
+        alice.opens(&link.url).await.is("ready");
+        let other = alice.sets_out().await;
+        redeems(&api, &other).await.expect(200);
+        if back_first {
+            says(&api, &link, &accepted()).await.expect(200);
+        } else {
+            // What came to nothing there takes nothing from the first.
+            alice.opens(&other.back_with("access_denied")).await.is("not-connected");
+            assert_eq!(says(&api, &link, &another).await.expect(409)["code"], "result_given");
+            let failed = json!({ "result": "failed" });
+            assert_eq!(says(&api, &link, &failed).await.expect(409)["code"], "result_given");
+        }
+        alice.opens(&visit.back()).await.is("connected");
+        assert_eq!(says(&api, &link, &accepted()).await.expect(200)["state"], "completed");
+        for wrong in [&another, &json!({ "result": "failed" })] {
+            assert_eq!(says(&api, &link, wrong).await.expect(409)["code"], "result_given");
+        }
+        let ready = api.resolves("alice", PAGE).await;
+        assert_eq!(ready["credential"]["values"]["order"], "A-1");
+        let path = format!("/v1/connections/{}", ready["connection"]["id"].as_str().unwrap());
+        assert!(api.delete(&path).await.status.is_success());
+    }
+}
+
+/// Two payments, and the other one is what completed both questions.
+async fn a_result_that_another_visit_made_idle_has_not_counted(db: Database) {
+    let world = start(db).await;
+    let api = world.api("files");
+    let one = api.asks("alice", PAGE).await;
+    let mut question = api.question("alice", PAGE);
+    question["client"]["ref"] = json!("another client");
+    let other = link(&api.post("/v1/credentials/resolve", &question).await.expect(200)["elicitation"]);
+    let (mut alice, _) = at_the_page(&world, &api, &one).await;
+    says(&api, &one, &accepted()).await.expect(200);
+    alice.opens(&other.url).await.is("ready");
+    let visit = alice.sets_out().await;
+    redeems(&api, &visit).await.expect(200);
+    let order = json!({ "result": "accepted", "values": { "order": "A-2" } });
+    says(&api, &other, &order).await.expect(200);
+    alice.opens(&visit.back()).await.is("connected");
+    assert_eq!(api.elicitation(&one.id).await["state"], "completed");
+    assert_eq!(api.resolves("alice", PAGE).await["credential"]["values"]["order"], "A-2");
+    assert_eq!(says(&api, &one, &accepted()).await.expect(409)["code"], "elicitation_over");
+    says(&api, &other, &order).await.expect(200);
+}
+
 async fn what_is_no_result_is_refused(db: Database) {
     let world = start(db).await;
     let api = world.api("files");
@@ -323,6 +386,7 @@ async fn what_is_no_result_is_refused(db: Database) {
         (json!({ "result": "accepted", "values": { "order": "" } }), "values.order"),
         (json!({ "result": "accepted", "values": { "order": "x".repeat(1_025) } }), "values.order"),
         (json!({ "result": "accepted", "values": many }), "values"),
+        (json!({ "result": "accepted", "values": { "mcp_issuer": "x" } }), "values.mcp_issuer"),
         (json!({ "result": "accepted", "values": { "order": 1 } }), "values.order"),
         (json!({ "result": "failed", "label": "x" }), "label"),
         (json!({ "result": "failed", "values": {} }), "values"),
