@@ -24,7 +24,7 @@ mod secret;
 mod tenant;
 
 pub use self::{
-    account::{Answer, answer, offered, seen},
+    account::{Answer, answer, drop_offer, offered, seen},
     agree::{Begun, begin, leave},
     arrive::{Arrival, Arriving, arrive, resume},
     ask::{Prepared, Question, as_ask, ask, ask_once, asked_before, link, read, satisfy},

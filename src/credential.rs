@@ -14,7 +14,7 @@ mod revoke;
 mod trials;
 mod usage;
 
-pub(crate) use self::access::SealedSlots;
+pub(crate) use self::{access::SealedSlots, disconnect::to_revoke};
 pub use self::{
     access::{Access, open_access},
     clocks::walk,

@@ -13,6 +13,7 @@ pub mod catalogue;
 mod concrete;
 mod coverage;
 mod departure;
+mod diagnosis;
 mod endpoints;
 mod error;
 mod exchange;
@@ -45,10 +46,11 @@ pub(crate) use self::{
     account::said,
     coverage::{as_asked, to_ask},
     departure::CORE_PARAMETERS,
+    diagnosis::{Spot, Step, unrenewable},
     path::find,
     request::RENAMEABLE,
 };
-use self::{budget::Budget, exchange::Grant, known::Known, standing::Errand};
+use self::{budget::Budget, diagnosis::Failed, exchange::Grant, known::Known, standing::Errand};
 pub use self::{
     budget::Permit,
     capture::{from_callback, renewed, still_fit},
@@ -165,9 +167,11 @@ impl Providers {
         redirect_uri: &str,
         asked: &Scopes,
     ) -> Result<Tokens, ProviderError> {
-        let endpoints = self.endpoints(provider).await?;
         let grant = Grant { code, verifier, redirect_uri, asked };
-        let tokens = exchange::exchange(provider, &endpoints, grant, &self.0.outbound, &self.0.clock).await?;
+        let tokens = self
+            .exchanged(provider, grant)
+            .await
+            .map_err(|failed| failed.during(Step::Exchange).tell(provider))?;
         // A person's success ends a pause. Their failure begins none: what a code does is in the hands of whoever
         // brought it, and must not hold back others' refreshes.
         self.budget(provider).worked();
@@ -177,6 +181,11 @@ impl Providers {
             tracing::warn!(provider = %provider.id, scopes = beyond.len(), "more was granted than was asked for");
         }
         Ok(tokens)
+    }
+
+    async fn exchanged(&self, provider: &Provider, grant: Grant<'_>) -> Result<Tokens, Failed> {
+        let endpoints = self.endpoints(provider).await?;
+        Ok(exchange::exchange(provider, &endpoints, grant, &self.0.outbound, &self.0.clock).await?)
     }
 
     /// Waits for leave to refresh: the provider's `requests_per_second` and `concurrent_requests`, in the order of
@@ -234,6 +243,10 @@ impl Providers {
     /// be told or a value is not what it must be, [`ProviderError::AccountMismatch`] when two answers speak of two
     /// accounts, and the usual ones.
     pub async fn account(&self, provider: &Provider, tokens: &mut Tokens) -> Result<Told, ProviderError> {
+        self.told(provider, tokens).await.map_err(|failed| failed.during(Step::Probe).tell(provider))
+    }
+
+    async fn told(&self, provider: &Provider, tokens: &mut Tokens) -> Result<Told, Failed> {
         let All { outbound, clock, .. } = &*self.0;
         let kept = capture::from_answer(provider, CaptureFrom::Answer, &tokens.answer)?;
         tokens.values = tokens.values.with(&kept);
@@ -251,14 +264,19 @@ impl Providers {
             }
         };
         if let Some(granted) = &provider.reads.granted {
-            let told = account::call(provider, &granted.url, tokens, outbound).await?;
-            tokens.granted = coverage::told(provider, granted, &told)
-                .ok_or(ProviderError::Malformed { what: "granted" })?;
+            let told = account::call(provider, &granted.url, tokens, outbound).await;
+            let told = told.map_err(|failed| failed.during(Step::Granted))?;
+            tokens.granted = coverage::told(provider, granted, &told).ok_or_else(|| {
+                let spot =
+                    Spot::at(Step::Granted).lost("granted.list", &granted.list, &told, &Values::default());
+                Failed::unusable("granted", spot)
+            })?;
         }
         let mut tenants = Vec::new();
         if let Some(choice) = &provider.reads.choice {
             if let Some(url) = &choice.url {
-                probed = account::call(provider, url, tokens, outbound).await?;
+                let told = account::call(provider, url, tokens, outbound).await;
+                probed = told.map_err(|failed| failed.during(Step::Choice))?;
             }
             let claim = choice.consent.as_ref().map(|consent| consent.claim.as_str());
             let mark = claim.and_then(|claim| id_token::hint(&tokens.access_token, claim));
@@ -268,12 +286,7 @@ impl Providers {
     }
 
     /// What the probe is read from.
-    async fn probe(
-        &self,
-        provider: &Provider,
-        probe: &Probe,
-        tokens: &Tokens,
-    ) -> Result<Value, ProviderError> {
+    async fn probe(&self, provider: &Provider, probe: &Probe, tokens: &Tokens) -> Result<Value, Failed> {
         match (&probe.url, probe.of) {
             (Some(url), _) => account::probe(provider, probe, url, tokens, &self.0.outbound).await,
             (None, ProbeOf::Answer) => Ok(tokens.answer.clone()),
@@ -301,6 +314,21 @@ impl Providers {
         hint: &str,
         values: &Values,
     ) -> Result<(), ProviderError> {
+        let told = |failed: Failed| match &failed.error {
+            // Where there is no way, none has failed.
+            ProviderError::Misconfigured { code } if code == "no_revocation_endpoint" => failed.error,
+            _ => failed.during(Step::Revocation).tell(provider),
+        };
+        self.revoked(provider, token, hint, values).await.map_err(told)
+    }
+
+    async fn revoked(
+        &self,
+        provider: &Provider,
+        token: &Secret,
+        hint: &str,
+        values: &Values,
+    ) -> Result<(), Failed> {
         let mut permit = self.budget(provider).permit(Errand::Revocation).await.map_err(|paused| {
             let wait = self.0.clock.now().until(paused.until);
             ProviderError::Unreachable { maybe_sent: false, retry_after: Some(wait) }

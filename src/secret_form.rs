@@ -14,8 +14,8 @@ pub use self::{
     typed::{Flaw, Found, Remark, Typed, VALUE_BYTES_MAX},
 };
 use crate::{
-    clock::Clock, config::SecretForm, elicitation::ProviderId, outbound::Outbound, pace::Pace, secret::Hash,
-    subject::Subject,
+    clock::Clock, config::SecretForm, elicitation::ProviderId, outbound::Outbound, pace::Pace,
+    provider::Spot, secret::Hash, subject::Subject,
 };
 
 /// Checks a minute for one person at one service: typing is slow, and nobody shall sort keys by us.
@@ -100,8 +100,23 @@ impl SecretForms {
             () = clock.sleep(LINE) => None,
         };
         let Some(_slot) = slot else { return Ok(Checked::Unknown("crowded")) };
-        Ok(probe::check(form, probe, typed, outbound).await)
+        let (checked, spot) = probe::check(form, probe, typed, outbound).await;
+        tell(form, &checked, spot);
+        Ok(checked)
     }
+}
+
+/// One line for a check that says neither, and for one that does not find in the answer what the entry names. Who typed is
+/// said by the span that this runs in.
+fn tell(form: &SecretForm, checked: &Checked, spot: Spot) {
+    let what = match checked {
+        Checked::Unknown(what) => Some(*what),
+        Checked::Works(_) | Checked::Rejected if spot.key.is_some() => None,
+        Checked::Works(_) | Checked::Rejected | Checked::Address => return,
+    };
+    let Spot { status, code, key, at, has, .. } = spot;
+    let why = checked.code();
+    tracing::warn!(provider = %form.id, step = "probe", why, what, status, code, key, at, has, "a step at the provider failed");
 }
 
 /// The digest of where the values of a form are for (R63): another host is another place.

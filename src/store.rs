@@ -35,6 +35,7 @@ mod settle;
 mod signals;
 pub mod statements;
 mod sweep;
+mod trips;
 mod tx;
 mod uses;
 mod visits;
@@ -68,6 +69,7 @@ pub use self::{
     sessions::{NewSignIn, SessionRow, SignInRow, SignedIn},
     settle::{Settled, Settlement},
     statements::{Engine, Statement},
+    trips::TripEnd,
     uses::Uses,
     visits::{Visit, Visitor},
 };
@@ -203,6 +205,7 @@ impl Store {
             settle::ALL,
             signals::ALL,
             sweep::ALL,
+            trips::ALL,
             uses::ALL,
             visits::ALL,
         ]

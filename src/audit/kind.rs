@@ -30,11 +30,13 @@ macro_rules! kinds {
 kinds! {
     Connected = "connected", "A person connected an account.";
     Reconnected = "reconnected", "A person connected again, over the connection that was there.";
+    NotConnected = "not_connected", "A person came back from a provider, and nothing could be connected; `detail` says why.";
     HandedOut = "handed_out", "An access token was handed to an MCP server; `times` within one minute.";
     Reported = "reported", "An MCP server said that the resource server refused a token.";
     NeedsReconnect = "needs_reconnect", "A connection is of no use any more until the person connects again.";
     Quarantined = "quarantined", "A connection is not handed out until somebody has looked.";
     Disconnected = "disconnected", "A connection was removed.";
+    RevocationGivenUp = "revocation_given_up", "A provider was not brought to end a token that is gone here; it is not told again.";
     KillSwitch = "kill_switch", "Every connection that matched was taken out of use at once; `times` says how many.";
     Restored = "restored", "The operator said that the database was restored from a backup; `times` connections are in doubt since.";
     Declined = "declined", "A person said no to a question.";

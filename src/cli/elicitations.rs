@@ -88,7 +88,8 @@ async fn find(store: &Store, id: &str) -> Result<Elicitation, CliError> {
 
 async fn show(context: &Context, store: &Store, now: Millis, id: &str) -> Result<(), CliError> {
     let found = find(store, id).await?;
-    let text = format!(
+    let trip = store.last_trip(found.id).await.map_err(CliError::failed)?;
+    let mut text = format!(
         "{}\nstate     {}{}\nserver    {}\nsubject   {} at {}\nprovider  {}\nscopes    {}\nmade      {}\nexpires   {}",
         found.id,
         found.state(now).as_str(),
@@ -101,7 +102,14 @@ async fn show(context: &Context, store: &Store, now: Millis, id: &str) -> Result
         found.created_at.rfc3339(),
         found.expires_at.rfc3339(),
     );
-    context.out.say(&value(&found, now), &text)
+    let mut value = value(&found, now);
+    if let Some(trip) = &trip {
+        let (outcome, reference) = (trip.outcome.as_str(), trip.attempt.reference());
+        let detail = trip.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+        text.push_str(&format!("\nlast trip {outcome}{detail}, reference {reference}"));
+        value["last_trip"] = json!({ "outcome": outcome, "detail": trip.detail, "reference": reference });
+    }
+    context.out.say(&value, &text)
 }
 
 async fn cancel(

@@ -173,11 +173,15 @@ impl Variable {
     }
 }
 
-/// A value as people copy it from their browser's address.
+/// A value as people copy it from their browser's address: of a whole address the host, whatever page of it they were at.
+/// What is more than scheme, host and page stays as it is, and fits nothing.
 fn strip(text: &str) -> &str {
-    let text =
-        text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("https://")).map_or(text, |_| &text[8..]);
-    text.strip_suffix('/').unwrap_or(text)
+    let scheme = ["https://", "http://"]
+        .into_iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    let Some(scheme) = scheme else { return text.strip_suffix('/').unwrap_or(text) };
+    let rest = &text[scheme.len()..];
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
 /// A host name in lower case, or a part of one: letters, digits and hyphens, no name of another alphabet, and no address
@@ -241,6 +245,8 @@ mod tests {
             (" ACME\n", "acme"),
             ("acme.zendesk.com", "acme"),
             ("https://Acme.zendesk.com/", "acme"),
+            ("https://acme.zendesk.com/boards/1?x=@evil.example#y", "acme"),
+            ("http://acme.zendesk.com", "acme"),
             ("a-1", "a-1"),
         ] {
             assert_eq!(one.accept(text).as_deref(), Ok(value), "{text}");
@@ -267,8 +273,13 @@ mod tests {
             "a\u{200b}cme",
             "a\\b",
             "a?b",
-            "http://acme",
+            "ftp://acme.zendesk.com",
             "https://https://acme",
+            "https://evil.example/acme.zendesk.com",
+            "https://me@acme.zendesk.com/x",
+            "https://acme.zendesk.com:8443/x",
+            "https://evil.example\\.zendesk.com/",
+            "acme.zendesk.com/boards",
             &"a".repeat(64),
         ] {
             assert_eq!(one.accept(text), Err(Unfit::Host), "{text}");

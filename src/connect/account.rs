@@ -3,7 +3,7 @@
 use crate::{
     app::App,
     connection::{Account, Connection},
-    credential::home::seen_now,
+    credential::{home::seen_now, to_revoke},
     elicitation::{Attempt, AttemptState, Outcome},
 };
 
@@ -59,6 +59,28 @@ pub fn seen(connection: Option<&Connection>) -> String {
     connection.map_or_else(|| "none".to_owned(), |one| format!("{}.{}", one.id, one.grant))
 }
 
+/// The account that was there is used no more: its grant is given back, unless another connection has it.
+async fn give_way(app: &App, before: &Connection) {
+    for revocation in to_revoke(app, before).unwrap_or_default() {
+        if let Err(error) = app.store.queue_revocation(&revocation, app.clock.now()).await {
+            tracing::warn!(connection = %before.id, %error, "a former grant was not given back");
+        }
+    }
+}
+
+/// Neither of them: what waited on the attempt is given back. Only for whoever has closed the elicitation with it.
+///
+/// # Errors
+/// [`Refusal::Unreadable`] when what waits does not open.
+pub async fn drop_offer(app: &App, opened: &Opened, attempt: &Attempt) -> Result<(), Refusal> {
+    let asked = opened.mine.elicitation();
+    let waiting = attempt.offer.as_ref().filter(|_| attempt.state == AttemptState::Offered);
+    let Some(sealed) = waiting else { return Ok(()) };
+    let offer = Offer::open(&app.vault, asked, attempt.id, sealed)?;
+    give_back(app, asked, attempt, &offer.tokens(), &offer.account()).await;
+    Ok(())
+}
+
 async fn carry_out(
     app: &App,
     opened: &Opened,
@@ -85,6 +107,9 @@ async fn carry_out(
             match settle(app, attempt, &opened.mine, from, &tokens, &account, existing.as_ref()).await? {
                 Settling::Done(outcome) => {
                     app.metrics.callback(outcome);
+                    if let Some(before) = &existing {
+                        give_way(app, before).await;
+                    }
                     return Ok(());
                 }
                 Settling::Moved => return Err(Refusal::Moved),

@@ -19,7 +19,7 @@ use super::{
     cookie::AttemptCookie,
     hosted,
     input::{armed, concrete, of_attempt},
-    open::Opened,
+    open::{Opened, View},
     sealing::attempt_place,
 };
 
@@ -128,14 +128,57 @@ pub async fn leave(
         verifier: &verifier,
         redirect_uri: &attempt.redirect_uri,
         scopes: &attempt.scopes,
-        account_hint: opened.connection.as_ref().and_then(|one| hint(&provider, one)),
+        account_hint: hint(app, &provider, opened, attempt),
     };
     Ok(app.providers.departure(&provider, departure).await?)
 }
 
-/// The account that was connected before, for the provider to offer. By `login_hint` it is an address or nothing, for
-/// another label might not be one (OpenID Connect Core, section 3.1.2.1).
-fn hint<'a>(provider: &Provider, connection: &'a Connection) -> Option<&'a str> {
-    let any = provider.account_hint_param != "login_hint";
-    connection.account.label.as_deref().filter(|label| any || label.contains('@'))
+/// The account that was connected before, for the provider to offer; nothing for who wants another one, or goes to another
+/// place. By `login_hint` it is an address or nothing, for another label might not be one (OpenID Connect Core, section
+/// 3.1.2.1).
+fn hint<'a>(app: &App, provider: &Provider, opened: &'a Opened, attempt: &Attempt) -> Option<&'a str> {
+    // Who connects although the connection will do wants another account.
+    if matches!(opened.view(app), View::AlreadyConnected(_)) {
+        return None;
+    }
+    let here = opened.connection.as_ref().filter(|one| one.fingerprint == attempt.fingerprint)?;
+    let label = here.account.label.as_deref()?;
+    let fits = match provider.account_hint_param.as_str() {
+        "" => false,
+        "login_hint" => is_address(label),
+        _ => !label.contains(char::is_whitespace),
+    };
+    fits.then_some(label)
+}
+
+/// A plain address of electronic mail, with nothing around it.
+fn is_address(label: &str) -> bool {
+    let plain = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+' | b'\'' | b'%')
+            })
+    };
+    label.len() <= 254 && label.split_once('@').is_some_and(|(name, host)| plain(name) && plain(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_address;
+
+    #[test]
+    fn only_a_plain_address_is_one() {
+        for (label, expected) in [
+            ("ann@example.com", true),
+            ("ann.o'hara+x@mail.example.com", true),
+            ("ann@example.com (Ann's shop)", false),
+            ("Ann <ann@example.com>", false),
+            ("ann", false),
+            ("@example.com", false),
+            ("ann@", false),
+            ("ann@b@c", false),
+        ] {
+            assert_eq!(is_address(label), expected, "{label}");
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //! Up to the claim nothing is spent, so that a stranger who knows everything but the cookie and the session burns
 //! nothing (R59, R70).
 
+use tracing::Instrument;
+
 use crate::{
     app::App,
     audit::{About, Actor},
@@ -146,8 +148,14 @@ async fn check(
     }
 }
 
-/// Step 6, and what follows for the one request that wins.
+/// Step 6, and what follows for the one request that wins. Whatever is logged of it bears the reference of its pages.
 async fn claim(app: App, response: Response, attempt: Attempt, opened: Opened) -> Result<(), Refusal> {
+    let (reference, server, elicitation) = (attempt.id.reference(), &attempt.server, attempt.elicitation);
+    let span = tracing::error_span!("trip", reference, %server, %elicitation);
+    claim_it(app, response, attempt, opened).instrument(span).await
+}
+
+async fn claim_it(app: App, response: Response, attempt: Attempt, opened: Opened) -> Result<(), Refusal> {
     let of_page = attempt.page.is_some();
     if of_page && matches!(response.verdict, Verdict::Back) {
         return hosted::come_back(&app, &opened, &attempt).await;
@@ -171,7 +179,12 @@ async fn claim(app: App, response: Response, attempt: Attempt, opened: Opened) -
                     AuthorizationError::Other => Outcome::CodeRefused,
                 },
             };
-            spend(&app, &claimed, outcome, clean(&error).as_deref()).await?;
+            let detail = clean(&error);
+            if !matches!(outcome, Outcome::Denied | Outcome::AdminApproval) {
+                let (provider, why, code) = (&attempt.provider, outcome.as_str(), detail.as_deref());
+                tracing::warn!(%provider, step = "authorization", why, code, "a step at the provider failed");
+            }
+            spend(&app, &claimed, outcome, detail.as_deref()).await?;
         }
     }
     Ok(())

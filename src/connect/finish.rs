@@ -12,7 +12,7 @@ use crate::{
     connection::{Account, Connection, ConnectionId, Marks, NewConnection, Status},
     credential::{Access, Unwanted, client},
     elicitation::{Attempt, AttemptState, Claimed, Elicitation, Outcome, Owned, State},
-    provider::{ProviderError, Tenant, Tokens, Told, from_callback},
+    provider::{ProviderError, Tenant, Tokens, Told, from_callback, unrenewable},
     scope::Scopes,
     secret::Secret,
     store::{Settled, Settlement, StoreError},
@@ -64,7 +64,8 @@ pub(super) async fn finish(app: &App, claimed: Claimed, code: Secret, said: &Sai
             if is_final(&error) && !registers_itself(app, mine.elicitation()) {
                 close_failed(app, mine.elicitation(), "client_refused").await;
             }
-            (outcome_of(&error), error.detail().map(str::to_owned))
+            let detail = error.detail().or_else(|| is_unusable(&error).then(|| error.code()));
+            (outcome_of(&error), detail.map(str::to_owned))
         }
         Err(Refusal::ProviderGone) => {
             close_failed(app, mine.elicitation(), "provider_removed").await;
@@ -96,7 +97,12 @@ async fn redeem(
     said: &Said,
 ) -> Result<Option<Outcome>, Refusal> {
     let asked = mine.elicitation();
-    let provider = armed(app, asked, come_back(app, asked, attempt, said).await?).await?;
+    let departed = come_back(app, asked, attempt, said).await;
+    let provider = match departed {
+        Ok(departed) => armed(app, asked, departed).await,
+        Err(refusal) => Err(refusal),
+    };
+    let provider = provider.inspect_err(|refusal| tell_callback(refusal, attempt))?;
     let sealed = attempt.verifier.as_ref().ok_or(OpenError::Malformed)?;
     let verifier = app.vault.open(&attempt_place(asked, attempt.id, "verifier"), sealed)?;
     let verifier = verifier.into_secret().ok_or(OpenError::Malformed)?;
@@ -314,7 +320,7 @@ async fn demand_lasting(
     if living(existing.as_ref(), attempt, account).is_some_and(|one| one.can_refresh) {
         return Ok(());
     }
-    Err(ProviderError::CodeRefused { code: Some(NO_REFRESH_TOKEN.to_owned()) }.into())
+    Err(unrenewable(provider, tokens, NO_REFRESH_TOKEN).into())
 }
 
 async fn closed_meanwhile(
@@ -387,9 +393,21 @@ fn outcome_of(error: &ProviderError) -> Outcome {
     match error {
         ProviderError::CodeRefused { .. } => Outcome::CodeRefused,
         ProviderError::Misconfigured { .. } | ProviderError::Policy => Outcome::Misconfigured,
-        ProviderError::Denied { .. }
-        | ProviderError::Unreachable { .. }
-        | ProviderError::Malformed { .. }
-        | ProviderError::AccountMismatch => Outcome::Unreachable,
+        ProviderError::Unreachable { .. } => Outcome::Unreachable,
+        ProviderError::Denied { .. } | ProviderError::Malformed { .. } | ProviderError::AccountMismatch => {
+            Outcome::Unusable
+        }
+    }
+}
+
+fn is_unusable(error: &ProviderError) -> bool {
+    outcome_of(error) == Outcome::Unusable
+}
+
+/// A response that does not fit is no step that asks the provider something: it is told of here.
+fn tell_callback(refusal: &Refusal, attempt: &Attempt) {
+    if let Refusal::Provider(error) = refusal {
+        let (provider, why, what) = (&attempt.provider, error.code(), error.detail());
+        tracing::warn!(%provider, step = "callback", why, what, "a step at the provider failed");
     }
 }

@@ -17,6 +17,9 @@ use crate::{
 
 use super::{Refusal, close, sealing::connection_place};
 
+/// Why nobody knows, though the service has answered in time: its entry is wrong, or nobody told us how it answers.
+const UNUSABLE: [&str; 6] =
+    ["not_json", "outbound_garbled", "outbound_too_large", "redirect", "status", "unwritable"];
 /// How often it is sealed anew when the connection moved meanwhile.
 const ROUNDS: usize = 5;
 
@@ -28,7 +31,12 @@ pub enum Entered {
     /// The service does not take them.
     Rejected(Found<Remark>),
     /// Nobody could say whether they work, and the person has not said that they are to be stored all the same.
-    Unchecked(Found<Remark>),
+    Unchecked {
+        /// What looks wrong about them.
+        remarks: Found<Remark>,
+        /// Whether the service did answer, with something that says neither.
+        unusable: bool,
+    },
     /// They make an address that may not be called.
     Address,
     /// Too many tries; wait so long.
@@ -60,10 +68,7 @@ pub async fn enter(app: &App, mine: &OwnedOpen, typed: Typed, anyway: bool) -> R
         // Where nothing can be checked the person has read so, and is asked again only when something looks wrong.
         Checked::Unknown(_) if anyway || (form.probe.is_none() && remarks.is_empty()) => None,
         Checked::Unknown(why) => {
-            if form.probe.is_some() {
-                tracing::info!(provider = %form.id, why, "typed values could not be checked");
-            }
-            return Ok(Entered::Unchecked(remarks));
+            return Ok(Entered::Unchecked { remarks, unusable: UNUSABLE.contains(&why) });
         }
     };
     // Whoever hangs up now does not cut what is stored.

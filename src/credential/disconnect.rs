@@ -2,7 +2,8 @@
 //!
 //! From the store's commit on nothing hands the credential out, and nothing that was under way brings it back. What
 //! the provider is to be told is queued in the same commit, so that it is told whatever becomes of this process. What
-//! it says changes nothing of the rest.
+//! it says changes nothing of the rest. The one thing before the commit is a refresh, where nothing but a live access token
+//! ends the grant.
 
 use std::time::Duration;
 
@@ -21,7 +22,13 @@ use crate::{
     vault::OpenError,
 };
 
-use super::{REVOCATION_CLAIM, Unwanted, home::Home, open_access, revoke};
+use super::{
+    REVOCATION_CLAIM, Unwanted,
+    home::Home,
+    open_access,
+    refresh::{Need, need},
+    revoke,
+};
 
 /// How long a page waits for the provider's word.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,12 +72,31 @@ pub async fn disconnect(
     id: ConnectionId,
     reason: &str,
 ) -> Result<Option<Removed>, Refusal> {
+    freshen(app, server, id).await?;
     let mut why = Revocation::Impossible;
     let to_revoke = |connection: &Connection| {
         to_revoke(app, connection).map_err(|because| why = because).unwrap_or_default()
     };
     let gone = app.store.disconnect(server, id, reason, to_revoke, app.clock.now()).await?;
     Ok(gone.map(|gone| Removed { connection: gone.connection, queued: gone.revocation.ok_or(why) }))
+}
+
+/// Where only an access token ends the grant, one that has run out ends nothing: it is refreshed first, as for anybody who
+/// wants to use it, while the connection is still there. So nothing can bring it back afterwards. A provider that does not
+/// do it in time holds nothing up.
+async fn freshen(app: &App, server: &ServerId, id: ConnectionId) -> Result<(), StoreError> {
+    let Some(connection) = app.store.connection(server, id).await? else { return Ok(()) };
+    let provider = Home::of_connection(app, &connection).provider();
+    let by_access_token = provider.is_some_and(|provider| provider.revokes_by_access_token());
+    if !by_access_token || connection.is_taken_out() || need(&connection, app.clock.now()) != Need::First {
+        return Ok(());
+    }
+    let flight = app.refreshes.join(app, id, connection.generation);
+    tokio::select! {
+        _ = flight.end() => {}
+        () = app.clock.sleep(PATIENCE) => {}
+    }
+    Ok(())
 }
 
 impl Removed {
@@ -125,8 +151,9 @@ async fn word(app: &App, id: RevocationId, until: Millis) -> Result<Revocation, 
     }
 }
 
-/// What the provider is told of a connection that is removed, or why it is told nothing.
-fn to_revoke(app: &App, connection: &Connection) -> Result<Vec<NewRevocation>, Revocation> {
+/// What the provider is told of a connection that is removed, or whose account gives way to another, or why it is told
+/// nothing.
+pub(crate) fn to_revoke(app: &App, connection: &Connection) -> Result<Vec<NewRevocation>, Revocation> {
     let provider = match Home::of_connection(app, connection) {
         Home::Same(provider) | Home::Unsaid(provider) => provider,
         // To another place than the one that it is for, nothing is sent (R63).

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tracing::Instrument;
+
 use crate::{
     app::App,
     audit::{About, Actor},
@@ -28,6 +30,9 @@ use super::{
 
 /// How long a process has for one try; longer than any request.
 pub const REVOCATION_CLAIM: Duration = Duration::from_mins(3);
+
+/// Why a revocation is given up at once: the access token that would end the grant is not let in.
+const TOKEN_REFUSED: &str = "token_refused";
 
 /// A token that nobody is to use any more.
 #[derive(Clone, Copy, Debug)]
@@ -99,26 +104,27 @@ impl Unwanted<'_> {
 
 /// Works on a revocation that was claimed: tells the provider, or puts it off. What became of it is stored.
 pub async fn revoke(app: &App, claimed: &Revocation) {
-    let result = try_once(app, claimed).await;
     let (id, provider) = (claimed.queued.id, &claimed.queued.provider);
+    let (server, tries) = (&claimed.queued.server, claimed.tries);
+    let span = tracing::error_span!("revocation", revocation = %id, %server, tries);
+    let result = try_once(app, claimed).instrument(span).await;
     let stored = match result {
+        Ok((State::Dead, error)) => give_up(app, claimed, error.unwrap_or("dead")).await,
         Ok((state, error)) => {
             app.metrics.revocation(provider, state);
             app.store.end_revocation(id, state, error, app.clock.now()).await
         }
-        Err(Later { code, asked }) => {
-            tracing::warn!(revocation = %id, %provider, code, tries = claimed.tries, "a revocation failed");
+        Err(Later { code, asked, told }) => {
+            if !told {
+                tracing::warn!(revocation = %id, %server, %provider, code, tries, "a revocation failed");
+            }
             let now = app.clock.now();
             match ladder::pause(claimed.tries, asked, app.random) {
                 Some(pause) => {
                     app.metrics.revocation(provider, State::Due);
                     app.store.put_revocation_off(claimed, now.plus(pause), code).await
                 }
-                None => {
-                    tracing::error!(revocation = %id, %provider, code, "a revocation is given up");
-                    app.metrics.revocation(provider, State::Dead);
-                    app.store.end_revocation(id, State::Dead, Some(code), now).await
-                }
+                None => give_up(app, claimed, code).await,
             }
         }
     };
@@ -128,15 +134,24 @@ pub async fn revoke(app: &App, claimed: &Revocation) {
     }
 }
 
+async fn give_up(app: &App, claimed: &Revocation, code: &str) -> Result<(), StoreError> {
+    let (id, provider) = (claimed.queued.id, &claimed.queued.provider);
+    tracing::error!(revocation = %id, server = %claimed.queued.server, %provider, code, "a revocation is given up");
+    app.metrics.revocation(provider, State::Dead);
+    app.store.give_revocation_up(claimed, code, app.clock.now()).await
+}
+
 /// Why it is tried again.
 struct Later {
     code: &'static str,
     asked: Option<Duration>,
+    /// Whether the log has it already, as a step at the provider.
+    told: bool,
 }
 
 impl Later {
     fn because(code: &'static str) -> Self {
-        Self { code, asked: None }
+        Self { code, asked: None, told: false }
     }
 }
 
@@ -188,9 +203,11 @@ async fn try_once(app: &App, claimed: &Revocation) -> Result<(State, Option<&'st
         Err(ProviderError::Misconfigured { code }) if code == "no_revocation_endpoint" => {
             Ok((State::Impossible, Some("no_revocation_endpoint")))
         }
+        // The token itself is not let in, and will not be later.
+        Err(ProviderError::Denied { .. }) => Ok((State::Dead, Some(TOKEN_REFUSED))),
         Err(ProviderError::Unreachable { retry_after, .. }) => {
-            Err(Later { code: "provider_unreachable", asked: retry_after })
+            Err(Later { code: "provider_unreachable", asked: retry_after, told: true })
         }
-        Err(error) => Err(Later::because(error.code())),
+        Err(error) => Err(Later { code: error.code(), asked: None, told: true }),
     }
 }

@@ -57,8 +57,10 @@ pub enum Outcome {
     Denied,
     /// The provider wants an administrator's approval first.
     AdminApproval,
-    /// The provider could not be reached, or answered nonsense.
+    /// The provider could not be reached.
     Unreachable,
+    /// The provider answered something that cannot be used: its entry is wrong, or it is out of order.
+    Unusable,
     /// The provider refuses our client: the operator's to mend.
     Misconfigured,
     /// The provider refused the code: too old, or spent.
@@ -83,6 +85,7 @@ impl Outcome {
             Self::Denied => "denied",
             Self::AdminApproval => "admin_approval",
             Self::Unreachable => "unreachable",
+            Self::Unusable => "unusable",
             Self::Misconfigured => "misconfigured",
             Self::CodeRefused => "code_refused",
             Self::KeptPrevious => "kept_previous",
@@ -102,6 +105,7 @@ impl FromStr for Outcome {
             "denied" => Self::Denied,
             "admin_approval" => Self::AdminApproval,
             "unreachable" => Self::Unreachable,
+            "unusable" => Self::Unusable,
             "misconfigured" => Self::Misconfigured,
             "code_refused" => Self::CodeRefused,
             "kept_previous" => Self::KeptPrevious,
@@ -109,6 +113,13 @@ impl FromStr for Outcome {
             "ended" => Self::Ended,
             _ => return Err(MalformedId),
         })
+    }
+}
+
+impl AttemptId {
+    /// What a person can give to the operator: the same on each page of this trip and in the log, 16 hexadecimal digits.
+    pub fn reference(self) -> String {
+        format!("{:016x}", self.0.as_u64_pair().1)
     }
 }
 

@@ -13,7 +13,15 @@ use crate::{
     config::{Probe, ProbeMethod, ProbeOf, Provider},
     connection::Account,
     outbound::{Answer, Outbound, OutboundError},
-    provider::{capture, endpoints::Endpoints, error::ProviderError, filled, id_token, path, tokens::Tokens},
+    provider::{
+        answer::{Answered, Reading},
+        capture,
+        diagnosis::{Failed, Spot, Step},
+        endpoints::Endpoints,
+        error::{ProviderError, clean},
+        filled, id_token, path,
+        tokens::Tokens,
+    },
     secret::Secret,
     values::Values,
 };
@@ -28,7 +36,7 @@ pub(super) async fn probe(
     url: &str,
     tokens: &Tokens,
     outbound: &Outbound,
-) -> Result<Value, ProviderError> {
+) -> Result<Value, Failed> {
     let mut request = bearing(provider, probe, url, tokens)?;
     if probe.method == ProbeMethod::Post {
         *request.method_mut() = Method::POST;
@@ -41,11 +49,15 @@ pub(super) async fn probe(
             .or_insert(HeaderValue::from_static("application/json"));
     }
     let answer = outbound.send(request).await.map_err(unreachable)?;
-    let answer: Value = read(&answer)?;
-    if probe.ok.as_ref().is_some_and(|ok| path::find(&answer, &ok.path) != Some(&ok.equals)) {
-        return Err(ProviderError::Malformed { what: "account_answer" });
+    let body: Value = read(&answer)?;
+    match &probe.ok {
+        Some(ok) if path::find(&body, &ok.path) != Some(&ok.equals) => {
+            let spot = Spot { code: error_code(&answer), ..Spot::at(Step::Probe) };
+            let spot = spot.lost("probe.ok", &ok.path, &body, &Values::default());
+            Err(Failed::unusable("account_answer", spot))
+        }
+        _ => Ok(body),
     }
-    Ok(answer)
 }
 
 /// A further question about the grant, with the token as the probe sends it.
@@ -54,7 +66,7 @@ pub(super) async fn call(
     url: &str,
     tokens: &Tokens,
     outbound: &Outbound,
-) -> Result<Value, ProviderError> {
+) -> Result<Value, Failed> {
     let request = match &provider.probe {
         Some(probe) => bearing(provider, probe, url, tokens)?,
         None => {
@@ -67,9 +79,11 @@ pub(super) async fn call(
 }
 
 /// The account that an answer speaks of.
-pub(super) fn told(probe: &Probe, answer: &Value, values: &Values) -> Result<Account, ProviderError> {
+pub(super) fn told(probe: &Probe, answer: &Value, values: &Values) -> Result<Account, Failed> {
     let id = path::exact(answer, values, &probe.id).filter(|id| is_id(id));
-    let id = id.ok_or(ProviderError::Malformed { what: "account_id" })?;
+    let id = id.ok_or_else(|| {
+        Failed::unusable("account_id", Spot::at(Step::Probe).lost("probe.id", &probe.id, answer, values))
+    })?;
     let label = label(&path::readable(answer, values, &probe.label));
     Ok(Account { label: label.or_else(|| self::label(&id)), id: Some(id) })
 }
@@ -127,7 +141,7 @@ pub(super) async fn open_id(
     tokens: &Tokens,
     now: crate::clock::Millis,
     outbound: &Outbound,
-) -> Result<Account, ProviderError> {
+) -> Result<Account, Failed> {
     let claims = match (&tokens.id_token, &endpoints.issuer) {
         (Some(token), Some(issuer)) => Some(id_token::claims(token, issuer, &provider.client_id, now)?),
         _ => None,
@@ -138,7 +152,7 @@ pub(super) async fn open_id(
     };
     let told = userinfo(url, &tokens.access_token, outbound).await;
     match (told, claimed) {
-        (Ok(told), Some(claimed)) if told.id != claimed.id => Err(ProviderError::AccountMismatch),
+        (Ok(told), Some(claimed)) if told.id != claimed.id => Err(ProviderError::AccountMismatch.into()),
         (Ok(told), _) => Ok(told),
         (Err(_), Some(claimed)) => Ok(claimed),
         (Err(error), None) => Err(error),
@@ -151,13 +165,16 @@ fn userinfo_endpoint<'a>(provider: &Provider, endpoints: &'a Endpoints, tokens: 
     endpoints.userinfo.as_ref().filter(|_| asked)
 }
 
-async fn userinfo(url: &Url, token: &Secret, outbound: &Outbound) -> Result<Account, ProviderError> {
+async fn userinfo(url: &Url, token: &Secret, outbound: &Outbound) -> Result<Account, Failed> {
     let answer = outbound.send(get(url, Some("Bearer"), token)?).await.map_err(unreachable)?;
     of_claims(&read::<Map<String, Value>>(&answer)?)
 }
 
-fn of_claims(claims: &Map<String, Value>) -> Result<Account, ProviderError> {
-    let id = id(claims.get("sub")).ok_or(ProviderError::Malformed { what: "account_id" })?;
+fn of_claims(claims: &Map<String, Value>) -> Result<Account, Failed> {
+    let id = id(claims.get("sub")).ok_or_else(|| {
+        let spot = Spot { at: Some("sub".to_owned()), ..Spot::at(Step::Probe) };
+        Failed::unusable("account_id", spot)
+    })?;
     let named = ["email", "preferred_username", "name", "nickname"]
         .iter()
         .find_map(|claim| label(claims.get(*claim)?.as_str()?));
@@ -187,16 +204,29 @@ fn get(url: &Url, scheme: Option<&str>, token: &Secret) -> Result<Request<Vec<u8
     Ok(request)
 }
 
-fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, ProviderError> {
-    match answer.status.as_u16() {
-        200..=299 => answer.json().map_err(|_| ProviderError::Malformed { what: "account_answer" }),
-        300..=399 => Err(ProviderError::Policy),
-        status @ (401 | 403) => Err(ProviderError::Denied { status }),
-        408 | 425 | 429 | 500..=599 => Err(ProviderError::Unreachable {
+fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Result<T, Failed> {
+    let error = match answer.status.as_u16() {
+        200..=299 => match answer.json() {
+            Ok(read) => return Ok(read),
+            Err(_) => ProviderError::Malformed { what: "account_answer" },
+        },
+        300..=399 => ProviderError::Policy,
+        status @ (401 | 403) => ProviderError::Denied { status },
+        408 | 425 | 429 | 500..=599 => ProviderError::Unreachable {
             maybe_sent: true,
             retry_after: answer.retry_after(answer.received_at),
-        }),
-        _ => Err(ProviderError::misconfigured("probe_refused")),
+        },
+        _ => ProviderError::misconfigured("probe_refused"),
+    };
+    let spot = Spot { status: Some(answer.status.as_u16()), code: error_code(answer), ..Spot::default() };
+    Err(Failed::new(error, spot))
+}
+
+/// The code of the error that an answer speaks of, in whatever notation.
+fn error_code(answer: &Answer) -> Option<String> {
+    match Answered::of(answer).reading {
+        Reading::Error { code } => clean(&code?),
+        Reading::Fields(_) | Reading::Unreadable(_) => None,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     config::{self, Provider},
     outbound::Answer,
     provider::{
+        diagnosis::{Spot, Step},
         life, path,
         tokens::{SlotTokens, Tokens},
     },
@@ -260,6 +261,35 @@ fn slot_tokens(
         access_expires_at: life::of_span(at(&slot.expires_in), now),
         granted: granted(at(&slot.scope), provider.scope_separator).unwrap_or_default(),
     }))
+}
+
+/// Where an answer without usable tokens is not as the entry says; `what` as [`tokens`] says it.
+pub(super) fn lost(what: &'static str, answer: &Answer, provider: &Provider) -> Spot {
+    let shape = &provider.reads.answer;
+    let path = match what {
+        "access_token" => shape.access_token.as_deref(),
+        "refresh_token" => shape.refresh_token.as_deref(),
+        _ => None,
+    };
+    let (spot, key) = (Spot::at(Step::Answer), format!("answer.{what}"));
+    match Reading::by(&answer.body, shape) {
+        Reading::Fields(fields) => {
+            spot.lost(key, path.unwrap_or(what), &Value::Object(fields), &Values::default())
+        }
+        Reading::Error { .. } | Reading::Unreadable(_) => spot.of(key),
+    }
+}
+
+/// Where an answer that speaks of an error is not as the entry says: its error has no code, or `ok` is not there.
+pub(super) fn unsaid(answer: &Answer, shape: &config::Answer) -> Spot {
+    let Ok(body @ Value::Object(_)) = answer.json::<Value>() else { return Spot::default() };
+    let none = Values::default();
+    match &shape.ok {
+        Some(ok) if path::find(&body, &ok.path).is_none() => {
+            Spot::default().lost("answer.ok", &ok.path, &body, &none)
+        }
+        _ => Spot::default().lost("answer.error", shape.error.as_deref().unwrap_or("error"), &body, &none),
+    }
 }
 
 /// What stands at the first of alternative paths that has something.

@@ -8,7 +8,11 @@ use url::Url;
 
 use crate::{
     config::{Capture, CaptureFrom, Provider},
-    provider::{error::ProviderError, path},
+    provider::{
+        diagnosis::{Failed, Spot, Step},
+        error::ProviderError,
+        path,
+    },
     values::Values,
 };
 
@@ -16,42 +20,49 @@ use crate::{
 ///
 /// # Errors
 /// [`ProviderError::Malformed`] when a value does not fit, or one that is required is not there.
-pub(super) fn from_answer(
-    provider: &Provider,
-    from: CaptureFrom,
-    answer: &Value,
-) -> Result<Values, ProviderError> {
-    captured(provider, from, |path| path::text_at(answer, path))
+pub(super) fn from_answer(provider: &Provider, from: CaptureFrom, answer: &Value) -> Result<Values, Failed> {
+    captured(
+        provider,
+        from,
+        |path| path::text_at(answer, path),
+        |spot, key, path| spot.lost(key, path, answer, &Values::default()),
+    )
 }
 
 /// What of the callback's parameters is kept.
 ///
 /// # Errors
-/// As [`from_answer`].
+/// [`ProviderError::Malformed`] when a value does not fit, or one that is required is not there.
 pub fn from_callback(
     provider: &Provider,
     parameter: impl Fn(&str) -> Option<String>,
 ) -> Result<Values, ProviderError> {
-    captured(provider, CaptureFrom::Callback, parameter)
+    captured(provider, CaptureFrom::Callback, parameter, |spot, key, _| spot.of(key))
+        .map_err(|failed| failed.tell(provider))
 }
 
 fn captured(
     provider: &Provider,
     from: CaptureFrom,
     at: impl Fn(&str) -> Option<String>,
-) -> Result<Values, ProviderError> {
+    lost: impl Fn(Spot, String, &str) -> Spot,
+) -> Result<Values, Failed> {
     let mut values = Values::default();
     for (name, capture) in provider.reads.captures.iter().filter(|(_, capture)| capture.from == from) {
+        let spot = || Spot::at(Step::Capture(name.clone()));
         let found = at(&capture.path).filter(|text| !text.is_empty());
         let Some(text) = found else {
             if capture.required {
-                return Err(ProviderError::Malformed { what: "value_missing" });
+                let spot = lost(spot(), format!("captures.{name}.path"), &capture.path);
+                return Err(Failed::unusable("value_missing", spot));
             }
             continue;
         };
-        let refused = ProviderError::Malformed { what: "value_refused" };
-        let value = fit(capture, &text).ok_or_else(|| refused.clone())?;
-        values.insert(name, &value).map_err(|_| refused)?;
+        let kept = fit(capture, &text).filter(|value| values.insert(name, value).is_ok());
+        if kept.is_none() {
+            let rule = if capture.url_suffixes.is_empty() { "path" } else { "url_suffixes" };
+            return Err(Failed::unusable("value_refused", spot().of(format!("captures.{name}.{rule}"))));
+        }
     }
     Ok(values)
 }

@@ -122,7 +122,8 @@ fn parameters(
     }
     let mut extra = provider.authorize_params.clone();
     extra.extend(provider.account_chooser_params.clone());
-    if let Some(hint) = departure.account_hint.filter(|hint| !hint.is_empty()) {
+    let hint = departure.account_hint.filter(|_| !provider.account_hint_param.is_empty());
+    if let Some(hint) = hint.filter(|hint| !hint.is_empty()) {
         extra.entry(provider.account_hint_param.clone()).or_insert_with(|| hint.to_owned());
     }
     // A name that the provider has for something of ours is ours as well.

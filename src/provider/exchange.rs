@@ -70,13 +70,20 @@ pub(super) async fn ask(
                 Some(slot) => answer::tokens_of_slot(fields, provider, slot, asked, now),
                 None => answer::tokens(fields, provider, asked, now),
             };
-            let mut tokens = read.map_err(Failure::unusable)?;
+            let unusable = |what| Failure::unusable(what).found(answer::lost(what, &answer, provider));
+            let mut tokens = read.map_err(unusable)?;
             tokens.granted = coverage::granted(provider, &tokens.granted);
             for slot in tokens.slots.values() {
                 tokens.granted = tokens.granted.union(&coverage::as_asked(provider, &slot.granted));
             }
             Ok(tokens)
         }
-        other => Err(Failure::of_answer(provider, &other)),
+        other => {
+            let failure = Failure::of_answer(provider, &other);
+            Err(match failure.code {
+                Some(_) => failure,
+                None => failure.found(answer::unsaid(&answer, &provider.reads.answer)),
+            })
+        }
     }
 }

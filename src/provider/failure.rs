@@ -11,6 +11,7 @@ use crate::{
     outbound::OutboundError,
     provider::{
         answer::{Answered, Reading},
+        diagnosis::Spot,
         error::{ProviderError, clean},
     },
 };
@@ -88,6 +89,8 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// What is wrong with an answer that cannot be read, as a stable word.
     pub what: &'static str,
+    /// Where it was, for the log.
+    pub spot: Box<Spot>,
 }
 
 /// As much of a provider's `Retry-After` as is heeded.
@@ -180,7 +183,7 @@ impl Failure {
             | ProviderError::Denied { .. }
             | ProviderError::AccountMismatch => (Class::NotSent, None, None),
         };
-        Self { class, code, status: None, retry_after, what }
+        Self { class, code, status: None, retry_after, what, spot: Box::default() }
     }
 
     /// Of an answer that holds no usable tokens.
@@ -206,12 +209,20 @@ impl Failure {
                 Reading::Unreadable(what) => what,
                 Reading::Fields(_) | Reading::Error { .. } => "no_token",
             },
+            spot: Box::default(),
         }
     }
 
     /// Of a success whose tokens cannot be used, because of `what`.
     pub(super) fn unusable(what: &'static str) -> Self {
-        Self { class: Class::Suspicious, code: None, status: Some(200), retry_after: None, what }
+        let class = Class::Suspicious;
+        Self { class, code: None, status: Some(200), retry_after: None, what, spot: Box::default() }
+    }
+
+    /// The same with where it was.
+    pub(super) fn found(mut self, spot: Spot) -> Self {
+        self.spot = Box::new(spot);
+        self
     }
 
     /// Of a request without an answer.
@@ -223,7 +234,7 @@ impl Failure {
             OutboundError::NotSent(_) | OutboundError::TimedOut { sent: false } => Class::NotSent,
             OutboundError::TimedOut { sent: true } | OutboundError::Cut => Class::Ambiguous,
         };
-        Self { class, code: None, status: None, retry_after: None, what: error.code() }
+        Self { class, code: None, status: None, retry_after: None, what: error.code(), spot: Box::default() }
     }
 }
 

@@ -44,6 +44,23 @@ pub(super) fn readable(value: &Value, values: &Values, template: &str) -> String
     if missing { text.replace("()", "").replace("[]", "").trim().to_owned() } else { text }
 }
 
+/// The alternatives of paths in `template` that give nothing; none where each gives something.
+pub(super) fn missing<'a>(value: &Value, values: &Values, template: &'a str) -> Option<&'a str> {
+    if !template.contains('{') {
+        return text_at(value, template).is_none().then_some(template);
+    }
+    let named = template.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0));
+    named.into_iter().find(|paths| values.get(paths).is_none() && text_at(value, paths).is_none())
+}
+
+/// As much of `path` as leads somewhere, and what stands there.
+pub(super) fn deepest<'a, 'b>(value: &'a Value, path: &'b str) -> (&'b str, &'a Value) {
+    let ends = path.match_indices(['.', '[']).map(|(at, _)| at).chain([path.len()]);
+    let mut found = ends.filter_map(|end| Some((&path[..end], find(value, &path[..end])?)));
+    let longest = found.rfind(|(found, place)| !found.is_empty() && !place.is_null());
+    longest.unwrap_or(("", value))
+}
+
 fn fill(value: &Value, values: &Values, template: &str) -> (String, bool) {
     let at = |paths: &str| values.get(paths).map(str::to_owned).or_else(|| text_at(value, paths));
     if !template.contains('{') {

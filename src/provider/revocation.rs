@@ -13,6 +13,7 @@ use crate::{
     provider::{
         answer::{Answered, Reading},
         authentication::{Proof, audience},
+        diagnosis::{Failed, Spot},
         endpoints::Endpoints,
         error::ProviderError,
         failure::{Class, Failure},
@@ -39,7 +40,7 @@ pub(super) async fn revoke(
     unwanted: Unwanted<'_>,
     outbound: &Outbound,
     now: Millis,
-) -> Result<(), ProviderError> {
+) -> Result<(), Failed> {
     let request = match &provider.revocation {
         Some(own) => own_way(provider, own, endpoints, unwanted, now)?,
         None => {
@@ -60,6 +61,12 @@ pub(super) async fn revoke(
     }
     let failure = Failure::of_answer(provider, &answered);
     let unknown = failure.class == Class::Terminal || failure.code.as_deref() == Some("invalid_token");
+    // A token that has to let itself in says nothing of its grant when it does not: it may only be too old.
+    let by_itself = provider.revocation.as_ref().is_some_and(|own| own.proof == RevocationProof::Nothing);
+    if answered.status == 401 && by_itself && provider.revokes_by_access_token() {
+        let spot = Spot { status: Some(401), code: failure.code, ..Spot::default() };
+        return Err(Failed::new(ProviderError::Denied { status: 401 }, spot));
+    }
     if unknown { Ok(()) } else { Err(failure.into()) }
 }
 

@@ -11,6 +11,7 @@ use crate::{
     outbound::Outbound,
     provider::{
         authentication::Proof,
+        diagnosis::Step,
         error::ProviderError,
         exchange,
         failure::Failure,
@@ -52,9 +53,15 @@ pub(super) async fn after(
     outbound: &Outbound,
     clock: &Clock,
 ) -> Result<Tokens, Failure> {
-    for step in &provider.sending.token_steps {
-        let request = request(provider, step, &tokens.access_token).map_err(Failure::before_sending)?;
-        let next = exchange::ask(request, provider, None, &tokens.granted, outbound, clock).await?;
+    for (number, step) in (1..).zip(&provider.sending.token_steps) {
+        let here = |mut failure: Failure| {
+            failure.spot.step = Some(Step::Further(number));
+            failure
+        };
+        let request =
+            request(provider, step, &tokens.access_token).map_err(Failure::before_sending).map_err(here)?;
+        let next = exchange::ask(request, provider, None, &tokens.granted, outbound, clock).await;
+        let next = next.map_err(here)?;
         tokens = Tokens {
             refresh_token: next.refresh_token.or(tokens.refresh_token),
             id_token: next.id_token.or(tokens.id_token),

@@ -6,7 +6,12 @@ use serde_json::Value;
 
 use crate::{
     config::{CaptureFrom, Choice, Provider},
-    provider::{account::label, capture, error::ProviderError, path},
+    provider::{
+        account::label,
+        capture,
+        diagnosis::{Failed, Spot, Step},
+        path,
+    },
     values::Values,
 };
 
@@ -27,17 +32,21 @@ pub struct Tenant {
 /// Reads the list out of an answer; `mark` is that of this consent, where there is one.
 ///
 /// # Errors
-/// [`ProviderError::Malformed`] when there is no list, or none in it that the choice can do without.
+/// [`ProviderError::Malformed`](super::ProviderError::Malformed) when there is no list, or none in it that the choice can
+/// do without.
 pub(super) fn tenants(
     provider: &Provider,
     choice: &Choice,
     answer: &Value,
     mark: Option<&str>,
-) -> Result<Vec<Tenant>, ProviderError> {
-    let malformed = |what| ProviderError::Malformed { what };
+) -> Result<Vec<Tenant>, Failed> {
+    let malformed = |what, key: &str, path: &str, answer| {
+        let spot = Spot::at(Step::Choice).lost(format!("choice.{key}"), path, answer, &Values::default());
+        Failed::unusable(what, spot)
+    };
     let list = match path::find(answer, &choice.list) {
         Some(Value::Array(list)) => list.as_slice(),
-        _ => return Err(malformed("tenant_list")),
+        _ => return Err(malformed("tenant_list", "list", &choice.list, answer)),
     };
     let marked = |entry: &&Value| {
         let own = choice.consent.as_ref().and_then(|consent| path::text_at(entry, &consent.path));
@@ -58,7 +67,13 @@ pub(super) fn tenants(
         let shown = label(&path::readable(entry, &nothing, &choice.label)).or_else(|| label(&id));
         tenants.push(Tenant { label: shown.unwrap_or_default(), id, values });
     }
-    if tenants.is_empty() { Err(malformed("no_tenant")) } else { Ok(tenants) }
+    if !tenants.is_empty() {
+        return Ok(tenants);
+    }
+    Err(match list.first() {
+        Some(first) => malformed("no_tenant", "id", &choice.id, first),
+        None => malformed("no_tenant", "list", &choice.list, answer),
+    })
 }
 
 #[cfg(test)]
@@ -70,8 +85,12 @@ mod tests {
     use super::*;
     use crate::{
         config::{self, Capture},
-        provider::tests::acme,
+        provider::{ProviderError, tests::acme},
     };
+
+    fn read(provider: &Provider, choice: &Choice, answer: &Value) -> Result<Vec<Tenant>, ProviderError> {
+        tenants(provider, choice, answer, None).map_err(|failed| failed.error)
+    }
 
     fn choice() -> Choice {
         Choice {
@@ -131,7 +150,7 @@ mod tests {
             (json!(null), "tenant_list"),
             (json!({"accounts": "x"}), "tenant_list"),
         ] {
-            assert_eq!(tenants(&provider, &choice(), &answer, None), Err(ProviderError::Malformed { what }));
+            assert_eq!(read(&provider, &choice(), &answer), Err(ProviderError::Malformed { what }));
         }
     }
 
@@ -150,6 +169,6 @@ mod tests {
         let found = tenants(&provider, &choice(), &with("https://eu.acme.example/"), None).unwrap();
         assert_eq!(found[0].values.get("base_uri"), Some("https://eu.acme.example"));
         let refused = Err(ProviderError::Malformed { what: "value_refused" });
-        assert_eq!(tenants(&provider, &choice(), &with("https://eu.acme.example.evil.org"), None), refused);
+        assert_eq!(read(&provider, &choice(), &with("https://eu.acme.example.evil.org")), refused);
     }
 }

@@ -12,9 +12,10 @@ use crate::{
     config::{FormProbe, ProbeMethod, SecretForm},
     connection::Account,
     outbound::{Answer, Outbound, OutboundError},
-    provider::{find, said},
+    provider::{Spot, find, said},
     template::{Template, Writing},
     usage,
+    values::Values,
 };
 
 /// What the service says of values.
@@ -51,12 +52,17 @@ pub(super) async fn check(
     probe: &FormProbe,
     typed: &Typed,
     outbound: &Outbound,
-) -> Checked {
-    let Some(request) = request(form, probe, typed) else { return Checked::Unknown("unwritable") };
+) -> (Checked, Spot) {
+    let nowhere = |checked| (checked, Spot::default());
+    let Some(request) = request(form, probe, typed) else { return nowhere(Checked::Unknown("unwritable")) };
     match outbound.send(request).await {
-        Ok(answer) => judge(probe, &answer),
-        Err(OutboundError::Refused(_)) => Checked::Address,
-        Err(error) => Checked::Unknown(error.code()),
+        Ok(answer) => {
+            let mut spot = Spot { status: Some(answer.status.as_u16()), ..Spot::default() };
+            let checked = judge(probe, &answer, &mut spot);
+            (checked, spot)
+        }
+        Err(OutboundError::Refused(_)) => nowhere(Checked::Address),
+        Err(error) => nowhere(Checked::Unknown(error.code())),
     }
 }
 
@@ -104,7 +110,8 @@ fn request(form: &SecretForm, probe: &FormProbe, typed: &Typed) -> Option<Reques
     Some(request)
 }
 
-fn judge(probe: &FormProbe, answer: &Answer) -> Checked {
+/// `spot` is told what the answer does not have.
+fn judge(probe: &FormProbe, answer: &Answer, spot: &mut Spot) -> Checked {
     let status = answer.status.as_u16();
     if probe.rejected.contains(&status) {
         return Checked::Rejected;
@@ -117,6 +124,10 @@ fn judge(probe: &FormProbe, answer: &Answer) -> Checked {
         _ => return Checked::Unknown("status"),
     }
     let body = answer.json::<Value>();
+    let lost = |key: &str, path: &str, body: &Value| Spot {
+        status: Some(status),
+        ..Spot::default().lost(key, path, body, &Values::default())
+    };
     if let Some((path, equals)) = &probe.ok {
         let Ok(body) = &body else { return Checked::Unknown("not_json") };
         let holds = find(body, path).is_some_and(|found| match equals {
@@ -124,6 +135,9 @@ fn judge(probe: &FormProbe, answer: &Answer) -> Checked {
             None => !matches!(found, Value::Null | Value::Bool(false)),
         });
         if !holds {
+            if find(body, path).is_none() {
+                *spot = lost("probe.ok", path, body);
+            }
             return Checked::Rejected;
         }
     }
@@ -131,5 +145,8 @@ fn judge(probe: &FormProbe, answer: &Answer) -> Checked {
     // Without a label a person knows a key by its end, and not by an id that they have never seen.
     let Account { id, .. } = said(&body, probe.id.as_deref(), None);
     let Account { label, .. } = said(&body, None, probe.label.as_deref());
+    if let (None, Some(path)) = (&id, &probe.id) {
+        *spot = lost("probe.id", path, &body);
+    }
     Checked::Works(Account { id, label })
 }

@@ -11,6 +11,7 @@ use super::{
     tx::{Tx, read, within, write},
 };
 use crate::{
+    audit::{self, About, Actor, Entry, Kind},
     clock::Millis,
     elicitation::{
         Attempt, AttemptId, AttemptState, Claimed, ElicitationId, NewAttempt, Outcome, Owned, OwnedOpen,
@@ -91,6 +92,26 @@ statements! {
     OFFER_AGAIN = "UPDATE attempts SET offer = $3 WHERE id = $1 AND state = 'offered' AND offer = $2 \
         AND EXISTS (SELECT 1 FROM elicitations e WHERE e.id = attempts.elicitation \
             AND e.state IN ('pending', 'authorizing') AND e.expires_at_ms > $4)";
+}
+
+/// What the record has of a trip that failed by what the operator, or the provider, can mend. A word of the provider's is
+/// not in it.
+fn of_failure(attempt: &Attempt, outcome: Outcome, detail: Option<&str>, now: Millis) -> Option<Entry> {
+    let reason = match (outcome, detail) {
+        (Outcome::Unusable, Some(ours)) => format!("{}:{ours}", outcome.as_str()),
+        (Outcome::Unreachable | Outcome::Unusable | Outcome::Misconfigured | Outcome::CodeRefused, _) => {
+            outcome.as_str().to_owned()
+        }
+        _ => return None,
+    };
+    let about = About {
+        server: Some(attempt.server.clone()),
+        provider: Some(attempt.provider.clone()),
+        elicitation: Some(attempt.elicitation),
+        ..About::default()
+    };
+    let entry = Entry::new(Kind::NotConnected, Actor::Program, about, now).because(&reason);
+    Some(Entry { outcome: audit::Outcome::Failed, ..entry })
 }
 
 #[derive(FromRow)]
@@ -314,6 +335,9 @@ impl Store {
         tx.hold(attempt.elicitation).await?;
         let spent = tx.spend(attempt.id, from, outcome, detail, now).await?;
         tx.release(attempt.elicitation, now).await?;
+        if spent && let Some(entry) = of_failure(attempt, outcome, detail, now) {
+            tx.audit(entry);
+        }
         tx.commit().await?;
         Ok(spent)
     }

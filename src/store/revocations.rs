@@ -15,6 +15,7 @@ use super::{
     tx::{Tx, read, within, write},
 };
 use crate::{
+    audit::{About, Actor, Entry, Kind, Outcome},
     clock::Millis,
     connection::ConnectionId,
     elicitation::ProviderId,
@@ -201,6 +202,44 @@ impl Store {
                 .await?
                 .rows_affected()
         });
+        self.tried.send_replace(());
+        Ok(())
+    }
+
+    /// Gives a revocation up, which the record has, and erases its token. `reason` is a stable code.
+    ///
+    /// # Errors
+    /// When the store is unavailable.
+    pub async fn give_revocation_up(
+        &self,
+        claimed: &Revocation,
+        reason: &str,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let queued = &claimed.queued;
+        let mut tx = self.begin_tx().await?;
+        let rows = within!(&mut tx, END, |sql, connection| {
+            sqlx::query(sql)
+                .bind(queued.id.0)
+                .bind(State::Dead.as_str())
+                .bind(reason)
+                .bind(now.0)
+                .execute(connection)
+                .await?
+                .rows_affected()
+        });
+        if rows == 1 {
+            let about = About {
+                server: Some(queued.server.clone()),
+                provider: Some(queued.provider.clone()),
+                connection: queued.connection,
+                subject: Some(queued.owner.clone()),
+                ..About::default()
+            };
+            let entry = Entry::new(Kind::RevocationGivenUp, Actor::Program, about, now).because(reason);
+            tx.audit(Entry { outcome: Outcome::Failed, ..entry });
+        }
+        tx.commit().await?;
         self.tried.send_replace(());
         Ok(())
     }

@@ -31,12 +31,13 @@ type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram
 const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 25.0];
 
 const ENDS: [State; 5] = [State::Completed, State::Declined, State::Cancelled, State::Expired, State::Failed];
-const OUTCOMES: [Outcome; 10] = [
+const OUTCOMES: [Outcome; 11] = [
     Outcome::Connected,
     Outcome::PartlyConnected,
     Outcome::Denied,
     Outcome::AdminApproval,
     Outcome::Unreachable,
+    Outcome::Unusable,
     Outcome::Misconfigured,
     Outcome::CodeRefused,
     Outcome::KeptPrevious,

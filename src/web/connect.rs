@@ -83,15 +83,27 @@ pub async fn agree(here: Here, Segments(id): Segments<String>, Body(body): Body)
 
 /// `POST /connect/{id}/decline`: the person said no.
 pub async fn decline(here: Here, Segments(id): Segments<String>, Body(body): Body) -> Response {
-    let (opened, _) = match here.posted(&id, &body).await {
+    let (opened, form) = match here.posted(&id, &body).await {
         Ok(posted) => posted,
         Err(response) => return *response,
     };
     let id = opened.mine.elicitation().id;
+    // What came back and waits for an answer has this one.
+    let waiting = match form.get("attempt").and_then(|attempt| attempt.parse::<AttemptId>().ok()) {
+        Some(attempt) => opened.attempt(&here.app, attempt).await.ok(),
+        None => None,
+    };
     let now = here.app.clock.now();
     if let Ok(mine) = opened.mine.clone().open(now) {
         match here.app.store.decline(&mine, now).await {
-            Ok(true) => here.app.metrics.elicitations_ended(State::Declined, 1),
+            Ok(true) => {
+                here.app.metrics.elicitations_ended(State::Declined, 1);
+                if let Some(attempt) = waiting
+                    && let Err(refusal) = connect::drop_offer(&here.app, &opened, &attempt).await
+                {
+                    return here.refuse(refusal, id, Some(&opened.visitor));
+                }
+            }
             Ok(false) => {}
             Err(error) => return here.store_trouble(&error),
         }
@@ -320,8 +332,12 @@ impl Here {
         self.post_of(asked, "decline")
     }
 
-    fn provider_failed(&self, error: &ProviderError, opened: &Opened) -> Response {
+    /// Before the browser has left: there is nothing yet that a page of the trip could tell.
+    pub fn provider_failed(&self, error: &ProviderError, opened: &Opened) -> Response {
         let asked = opened.mine.elicitation();
+        let (reference, server, provider) = (&self.reference, &asked.server, &asked.provider);
+        let (why, what) = (error.code(), error.detail());
+        tracing::warn!(reference, %server, %provider, step = "departure", why, what, "a step at the provider failed");
         let provider = Some(self.asked(asked).provider);
         let frame = self.frame_of(&opened.visitor);
         if error.is_misconfigured() {
@@ -330,6 +346,7 @@ impl Here {
         self.show(&pages::ProviderUnreachable {
             frame,
             provider,
+            unusable: !error.is_unreachable(),
             again: Some(self.agree_post(asked)),
             change: self.settings(opened).1,
             decline: Some(self.decline_post(asked)),

@@ -33,7 +33,7 @@ impl Here {
             Refusal::ProviderGone => {
                 self.show(&pages::ProviderMisconfigured { frame: self.frame(), provider: None, ended: false })
             }
-            Refusal::Provider(error) => self.provider_trouble(&error),
+            Refusal::Provider(error) => self.provider_trouble(&error, id),
             Refusal::Store(error) => self.store_trouble(&error),
             Refusal::Unreadable(_) => {
                 let about = About { elicitation: Some(id), ..About::default() };
@@ -54,8 +54,11 @@ impl Here {
         })
     }
 
-    fn provider_trouble(&self, error: &ProviderError) -> Response {
-        tracing::warn!(reference = self.reference, code = error.code(), "the provider's side does not work");
+    /// Before the browser has left: nothing was sent that came back with it.
+    fn provider_trouble(&self, error: &ProviderError, id: ElicitationId) -> Response {
+        let (why, what) = (error.code(), error.detail());
+        let reference = &self.reference;
+        tracing::warn!(reference, elicitation = %id, step = "departure", why, what, "a step at the provider failed");
         match error {
             ProviderError::Misconfigured { .. } | ProviderError::Policy => {
                 self.show(&pages::ProviderMisconfigured { frame: self.frame(), provider: None, ended: false })
@@ -67,6 +70,7 @@ impl Here {
             | ProviderError::AccountMismatch => self.show(&pages::ProviderUnreachable {
                 frame: self.frame(),
                 provider: None,
+                unusable: !error.is_unreachable(),
                 again: None,
                 change: None,
                 decline: None,

@@ -87,7 +87,7 @@ impl Here {
                 problem: wrong.get(&input.name).copied().map(problem),
                 name: input.name,
                 label: Label::new(&variable.label),
-                hint: variable.help.as_deref().map(Label::new),
+                hint: variable.help.clone(),
                 example: variable.example.as_deref().filter(|_| variable.choices.is_empty()).map(Label::new),
                 value: input.value,
                 required: true,

@@ -49,6 +49,7 @@ pub async fn show(here: Here, Segments(id): Segments<String>, RawQuery(query): R
             }
         },
         Err(Refusal::Moved) => see_other(&done_path(id, Some(attempt))),
+        Err(Refusal::Provider(error)) => here.provider_failed(&error, &opened),
         Err(refusal) => here.refuse(refusal, id, Some(&opened.visitor)),
     }
 }

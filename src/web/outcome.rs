@@ -11,10 +11,13 @@ use crate::{
 
 use super::{
     here::{Here, connect_path, done_path, see_other},
-    pages::{self, Bad, CancelledBy, FailedBecause, Label, NotConnectedBecause},
+    pages::{self, Bad, CancelledBy, FailedBecause, Frame, Label, NotConnectedBecause},
     parameters::Parameters,
     segments::Segments,
 };
+
+/// Characters of a label that has its id beside it: both are seen.
+const LABEL_BESIDE_ID: usize = 40;
 
 /// `GET /connect/{id}/done[?attempt=]`.
 pub async fn show(here: Here, Segments(id): Segments<String>, RawQuery(query): RawQuery) -> Response {
@@ -93,6 +96,8 @@ impl Here {
 
     fn settled(&self, opened: &Opened, attempt: &Attempt, outcome: Outcome) -> Response {
         let asked = opened.mine.elicitation();
+        // What is in the log of the trip, whichever request shows the page.
+        let frame = || Frame { reference: attempt.id.reference(), ..self.frame_of(&opened.visitor) };
         let now = self.app.clock.now();
         // A later attempt may have ended it well; then that is what counts.
         if asked.state(now) == State::Completed {
@@ -104,7 +109,7 @@ impl Here {
         }
         let not_connected = |because| {
             self.show(&pages::NotConnected {
-                frame: self.frame_of(&opened.visitor),
+                frame: frame(),
                 asked: self.asked(asked),
                 because,
                 code: attempt.detail.as_deref().map(Label::new),
@@ -122,22 +127,23 @@ impl Here {
                 None => NotConnectedBecause::TooLate,
             }),
             Outcome::AdminApproval => self.show(&pages::AdminApproval {
-                frame: self.frame_of(&opened.visitor),
+                frame: frame(),
                 asked: self.asked(asked),
                 approve: self.approval_page(opened),
                 code: attempt.detail.as_deref().map(Label::new),
                 again: self.agree_post(asked),
                 decline: self.decline_post(asked),
             }),
-            Outcome::Unreachable => self.show(&pages::ProviderUnreachable {
-                frame: self.frame_of(&opened.visitor),
+            Outcome::Unreachable | Outcome::Unusable => self.show(&pages::ProviderUnreachable {
+                frame: frame(),
                 provider: Some(self.asked(asked).provider),
+                unusable: outcome == Outcome::Unusable,
                 again: Some(self.agree_post(asked)),
                 change: self.settings(opened).1,
                 decline: Some(self.decline_post(asked)),
             }),
             Outcome::Misconfigured => self.show(&pages::ProviderMisconfigured {
-                frame: self.frame_of(&opened.visitor),
+                frame: frame(),
                 provider: Some(self.asked(asked).provider),
                 ended: !asked.state(now).is_open(),
             }),
@@ -178,7 +184,7 @@ impl Here {
                 .map(|one| pages::Choice { value: one.id.clone(), label: Label::new(&one.label) })
                 .collect(),
             submit: self.post_of(asked, "input").with("attempt", attempt.id.to_string()),
-            decline: self.decline_post(asked),
+            decline: self.decline_post(asked).with("attempt", attempt.id.to_string()),
         })
     }
 
@@ -190,16 +196,26 @@ impl Here {
         };
         let previous = opened.connection.as_ref();
         let label = previous.and_then(|one| one.account.label.as_deref());
+        let new = account.label.as_deref().or(account.id.as_deref()).unwrap_or_default();
+        let former = label.unwrap_or_default();
+        // Two that read alike are told apart by what never is.
+        let alike = Label::new(new) == Label::new(former);
+        let with_id = |label: &str, id: Option<&str>| match id.filter(|_| alike) {
+            Some(id) => format!("{} ({id})", label.chars().take(LABEL_BESIDE_ID).collect::<String>()),
+            None => label.to_owned(),
+        };
+        let new = with_id(new, account.id.as_deref());
+        let former = with_id(former, previous.and_then(|one| one.account.id.as_deref()));
         let suffices = previous.is_some_and(|one| one.covers(&asked.scopes, self.app.clock.now()));
         self.show(&pages::AccountChanged {
             frame: self.frame_of(&opened.visitor),
             asked: self.asked(asked),
-            new: Label::new(account.label.as_deref().or(account.id.as_deref()).unwrap_or_default()),
-            previous: Label::new(label.unwrap_or_default()),
+            new: Label::new(&new),
+            previous: Label::new(&former),
             previous_suffices: suffices,
             answer: self.post_of(asked, "account").with("seen", connect::seen(previous)),
             attempt: attempt.id.to_string(),
-            decline: Some(self.decline_post(asked)),
+            decline: Some(self.decline_post(asked).with("attempt", attempt.id.to_string())),
         })
     }
 

@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
+use tracing::Instrument;
 
 use crate::{
     config::SecretForm,
@@ -69,12 +70,16 @@ pub(super) async fn enter(here: Here, Segments(id): Segments<String>, Body(body)
             return page(&Shown { problems, ..shown(SecretState::Incomplete) });
         }
     };
-    match connect::enter(&here.app, &mine, typed, anyway).await {
+    let span = tracing::error_span!("form", reference = here.reference, server = %asked.server, elicitation = %asked.id);
+    match connect::enter(&here.app, &mine, typed, anyway).instrument(span).await {
         Ok(Entered::Stored) | Err(Refusal::Moved | Refusal::ProviderGone) => {
             see_other(&done_path(asked.id, None))
         }
         Ok(Entered::Rejected(remarks)) => page(&shown(SecretState::Rejected).with(remarks)),
-        Ok(Entered::Unchecked(remarks)) => page(&shown(SecretState::Unchecked).with(remarks)),
+        Ok(Entered::Unchecked { remarks, unusable: true }) => {
+            page(&shown(SecretState::Unusable).with(remarks))
+        }
+        Ok(Entered::Unchecked { remarks, .. }) => page(&shown(SecretState::Unchecked).with(remarks)),
         Ok(Entered::Address) => {
             let hosts = secret_form.fields.iter().enumerate().filter(|(_, field)| field.in_host);
             let problems = hosts.map(|(at, _)| (at, FieldProblem::Host)).collect();

@@ -4,6 +4,7 @@ mod callback;
 mod kept;
 pub(crate) mod slots;
 mod tenants;
+mod told;
 
 use consentry::config::{Capture, CaptureFrom, Settings};
 use serde_json::{Map, Value};

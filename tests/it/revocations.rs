@@ -2,11 +2,19 @@
 
 use std::time::Duration;
 
-use consentry::{elicitation::ProviderId, revocation::State};
+use consentry::{
+    config::{
+        ClientAuthentication, OwnRevocation, RevocationBody, RevocationEnds, RevocationMethod,
+        RevocationProof, RevocationToken, Settings,
+    },
+    elicitation::ProviderId,
+    revocation::State,
+};
 use consentry_fakes::{Answer, Gate};
 
 use crate::{
     engine::Database,
+    rows::rows,
     world::{FILES, Link, NOTES, World},
 };
 
@@ -15,6 +23,9 @@ on_both_engines!(
     r83_a_claim_whose_process_died_is_taken_over,
     r83_no_token_is_sent_while_another_connection_has_the_account,
     r83_a_revocation_that_is_due_is_not_sent_after_a_reconnect,
+    r83_a_grant_is_ended_by_a_token_that_lives,
+    r83_a_token_that_is_not_let_in_is_not_sent_again,
+    r83_whichever_account_is_not_used_is_given_back,
     a_provider_without_a_way_to_be_told,
     a_slow_provider_keeps_no_other_waiting,
     one_that_never_answers_is_given_up_and_its_token_is_erased,
@@ -167,4 +178,86 @@ async fn one_that_never_answers_is_given_up_and_its_token_is_erased(db: Database
     assert!(world.files.revocations().len() >= 16);
     let rows = crate::rows::rows(&world.database).await;
     assert!(rows["revocations"].iter().all(|row| row.contains("dead")));
+}
+
+/// Ends grants as GitHub does, by an access token that lives.
+fn by_access_token(settings: &mut Settings, proof: RevocationProof) {
+    let provider = settings.providers.iter_mut().find(|one| one.id.as_str() == FILES).unwrap();
+    let issuer = provider.issuer.clone().unwrap();
+    provider.revocation = Some(OwnRevocation {
+        method: RevocationMethod::Delete,
+        url: format!("{issuer}/applications/{}/grant", provider.client_id).parse().unwrap(),
+        body: RevocationBody::Json,
+        params: [("access_token".into(), "{token}".into())].into(),
+        token: RevocationToken::AccessToken,
+        proof,
+        headers: [].into(),
+        gone: Vec::new(),
+        ends: RevocationEnds::Grant,
+    });
+}
+
+/// R83: an access token that has run out ends nothing, and is refreshed while the connection is still there.
+async fn r83_a_grant_is_ended_by_a_token_that_lives(db: Database) {
+    let by_client = RevocationProof::By(ClientAuthentication::Basic);
+    let world = World::start_with(db, |settings| by_access_token(settings, by_client)).await;
+    let id = connected(&world, "files", FILES, "octocat").await;
+    let first = world.api("files").resolves("alice", FILES).await["credential"]["access_token"].clone();
+    world.advance(Duration::from_secs(7200));
+    removes(&world, "files", &id).await;
+    until(&world, State::Confirmed, 1).await;
+    let told = world.files.revocations().entries();
+    assert_eq!(told.iter().map(|one| one.revoked).collect::<Vec<_>>(), [true]);
+    assert_ne!(told[0].token.as_deref(), first.as_str());
+    let answer = world.api("files").resolves("alice", FILES).await;
+    assert_eq!(answer["status"], "action_required", "nothing has brought it back");
+}
+
+/// R83: where it cannot be refreshed, what cannot work is not repeated, and the record has it.
+async fn r83_a_token_that_is_not_let_in_is_not_sent_again(db: Database) {
+    let world = World::start_with(db, |settings| by_access_token(settings, RevocationProof::Nothing)).await;
+    let id = connected(&world, "files", FILES, "octocat").await;
+    world.advance(Duration::from_secs(7200));
+    world.files.always_answer("/token", Answer::error(400, "invalid_grant"));
+    removes(&world, "files", &id).await;
+    until(&world, State::Dead, 1).await;
+    assert_eq!(world.files.revocations().entries().len(), 1);
+    let audit = format!("{:?}", rows(&world.database).await["audit"]);
+    assert!(audit.contains("revocation_given_up") && audit.contains("token_refused"), "{audit}");
+}
+
+/// The account that gives way is given back, and so is the one that nobody wants.
+async fn r83_whichever_account_is_not_used_is_given_back(db: Database) {
+    let world = World::start(db).await;
+    let api = world.api("files");
+    connected(&world, "files", FILES, "octocat").await;
+    let mut alice = world.browser();
+    for (number, account, press) in
+        [(1, "hubot", Some("new")), (2, "octocat", Some("previous")), (3, "octocat", None)]
+    {
+        let answer = api.post("/v1/elicitations", &api.question("alice", FILES)).await;
+        alice.opens(&crate::world::link(&answer.body["elicitation"]).url).await;
+        if number == 1 {
+            alice.signs_in("alice").await;
+        }
+        alice.page().is("already-connected");
+        alice.connects(account).await.is("account-changed");
+        match press {
+            Some(press) => {
+                let said = ("use".to_owned(), press.to_owned());
+                let form = alice.page().forms().into_iter().find(|form| form.fields.contains(&said)).unwrap();
+                alice.submits(form).await;
+                alice.follows().await.is("connected");
+            }
+            None => drop(alice.declines().await.is("declined")),
+        }
+        until(&world, State::Confirmed, number).await;
+        let connection = api.resolves("alice", FILES).await["connection"].clone();
+        assert_eq!(connection["account"]["label"], "hubot", "{press:?}");
+    }
+    // Each was of its own account alone: what is used was never ended.
+    let told = world.files.revocations().entries();
+    assert!(told.iter().all(|one| one.revoked), "{told:?}");
+    world.advance(Duration::from_secs(7200));
+    assert_eq!(api.resolves("alice", FILES).await["status"], "ready");
 }

@@ -162,7 +162,9 @@ impl Checker<'_> {
         self.check_params(&format!("{at}.authorize_params"), &provider.authorize_params);
         self.check_params(&format!("{at}.account_chooser_params"), &provider.account_chooser_params);
         let hint = BTreeMap::from([(provider.account_hint_param.clone(), String::new())]);
-        self.check_params(&format!("{at}.account_hint_param"), &hint);
+        if !provider.account_hint_param.is_empty() {
+            self.check_params(&format!("{at}.account_hint_param"), &hint);
+        }
         for name in provider.account_chooser_params.keys() {
             let twice = provider.authorize_params.keys().any(|other| other.eq_ignore_ascii_case(name));
             self.demand(!twice, format!("{at}.account_chooser_params.{name}"), "is in authorize_params too");

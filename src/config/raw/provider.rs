@@ -116,8 +116,8 @@ pub(in crate::config) struct Provider {
     /// Parameters that make the provider ask which account to use; sent on every connect.
     #[serde(default)]
     pub(in crate::config) account_chooser_params: BTreeMap<String, String>,
-    /// The parameter that names the account which was connected before. Default: `login_hint`, in which only an
-    /// address is sent.
+    /// The parameter that names the account which was connected before. Default: `login_hint`, in which only a plain
+    /// address is sent; in another one a label of one word. Empty: nothing is sent.
     #[serde(default = "login_hint")]
     pub(in crate::config) account_hint_param: String,
     /// Resources (RFC 8707), sent with authorize and token requests.

@@ -250,9 +250,15 @@ impl Hands<'_> {
                 }
                 tracing::warn!(
                     connection = %self.connection,
+                    server = %held.connection.server,
                     provider = %provider.id,
+                    step = "refresh",
                     class = failure.class.as_str(),
                     code = failure.word(),
+                    status = failure.status,
+                    key = failure.spot.key.as_deref(),
+                    at = failure.spot.at.as_deref(),
+                    has = failure.spot.has.as_deref(),
                     recovering = lease.recovering,
                     "a refresh failed"
                 );

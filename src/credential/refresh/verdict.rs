@@ -123,7 +123,7 @@ mod tests {
     const TRIAL: Duration = Duration::from_secs(30);
 
     fn failure(class: Class) -> Failure {
-        Failure { class, code: None, status: None, retry_after: None, what: "x" }
+        Failure { class, code: None, status: None, retry_after: None, what: "x", spot: Box::default() }
     }
 
     fn circumstances(recovering: bool, failures: i64, roll: u64) -> Circumstances {

@@ -116,6 +116,7 @@ async fn a_pause_empties_the_queue() {
         status: Some(401),
         retry_after: None,
         what: "no_token",
+        spot: Box::default(),
     };
     sent.note(&Err(refused));
     drop(also);
@@ -161,8 +162,16 @@ async fn r87_a_held_permit_counts_from_its_use() {
 async fn r87_another_place_goes_on_within_the_same_budget() {
     let (budget, _clock) = budget(1_000, 2);
     let beside = Arc::new(budget.beside());
-    let refused =
-        || Err(Failure { class: Class::Operator, code: None, status: None, retry_after: None, what: "x" });
+    let refused = || {
+        Err(Failure {
+            class: Class::Operator,
+            code: None,
+            status: None,
+            retry_after: None,
+            what: "x",
+            spot: Box::default(),
+        })
+    };
     let left_alone = || budget.shared.paused.load(Ordering::Relaxed);
     budget.clone().permit(Errand::Refresh).await.unwrap().note(&refused());
     assert!(budget.clone().permit(Errand::Refresh).await.is_err());

@@ -8,7 +8,7 @@ const TRIAL: Duration = Duration::from_secs(30);
 const NOW: Millis = Millis(1_764_417_600_000);
 
 fn failure(class: Class) -> Failure {
-    Failure { class, code: None, status: None, retry_after: None, what: "x" }
+    Failure { class, code: None, status: None, retry_after: None, what: "x", spot: Box::default() }
 }
 
 fn wait(seconds: u64) -> Failure {

@@ -43,7 +43,7 @@ pub struct Field {
     /// Its label.
     pub label: Label,
     /// How to find the answer.
-    pub hint: Option<Label>,
+    pub hint: Option<String>,
     /// An answer that would fit.
     pub example: Option<Label>,
     /// What was entered before, or is known from the last time.
@@ -219,6 +219,8 @@ pub enum SecretState {
     Rejected,
     /// `secret-unchecked`: the provider did not answer. Adds the button that posts `save=unchecked`.
     Unchecked,
+    /// The same, where the provider answered something that says neither yes nor no.
+    Unusable,
 }
 
 /// `secret-form`, `secret-rejected` and `secret-unchecked`: one form, empty each time.
@@ -278,6 +280,9 @@ impl Secret {
             SecretState::Rejected => vec![text::secret_rejected_what(provider)],
             SecretState::Unchecked if self.can_check => vec![text::secret_unchecked_what(provider)],
             SecretState::Unchecked => vec![text::secret_doubtful_what()],
+            SecretState::Unusable => {
+                vec![text::secret_unusable_what(provider), text::secret_unusable_do(&self.frame.operator)]
+            }
         };
         if let Some(Replaced { account, trouble }) = &self.replaces {
             news.push(match account {
@@ -310,7 +315,10 @@ impl Secret {
     fn tone(&self) -> Option<Tone> {
         match self.state {
             SecretState::Ask => None,
-            SecretState::Incomplete | SecretState::Rejected | SecretState::Unchecked => Some(Tone::Caution),
+            SecretState::Incomplete
+            | SecretState::Rejected
+            | SecretState::Unchecked
+            | SecretState::Unusable => Some(Tone::Caution),
         }
     }
 
@@ -319,7 +327,7 @@ impl Secret {
     }
 
     fn unchecked(&self) -> bool {
-        self.state == SecretState::Unchecked
+        matches!(self.state, SecretState::Unchecked | SecretState::Unusable)
     }
 
     fn where_to(&self) -> Sentence {
@@ -336,7 +344,7 @@ page!(
     |page| match page.state {
         SecretState::Ask => Name::SecretForm,
         SecretState::Incomplete | SecretState::Rejected => Name::SecretRejected,
-        SecretState::Unchecked => Name::SecretUnchecked,
+        SecretState::Unchecked | SecretState::Unusable => Name::SecretUnchecked,
     },
     |page| page.asked.emblem(),
     |page| match page.state {
@@ -345,5 +353,6 @@ page!(
         SecretState::Rejected => text::secret_rejected_heading(&page.asked.provider),
         SecretState::Unchecked if page.can_check => text::secret_unchecked_heading(),
         SecretState::Unchecked => text::secret_incomplete_heading(),
+        SecretState::Unusable => text::secret_unchecked_heading(),
     }
 );

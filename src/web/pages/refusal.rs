@@ -159,6 +159,8 @@ pub struct ProviderUnreachable {
     pub frame: Frame,
     /// Which; `None` where nobody is proven.
     pub provider: Option<Label>,
+    /// Whether it did answer, with something that is of no use.
+    pub unusable: bool,
     /// `POST .../continue`.
     pub again: Option<Post>,
     /// Where the person changes what they said of the provider's address, where they did.
@@ -170,11 +172,21 @@ pub struct ProviderUnreachable {
 refusal!(
     ProviderUnreachable,
     Caution,
-    |page| page.provider.as_ref().map_or_else(text::unreachable_heading_nameless, text::unreachable_heading),
-    vec![
-        text::unreachable_what(),
-        if page.change.is_some() { text::unreachable_check() } else { text::unreachable_do() }
-    ],
+    |page| match (&page.provider, page.unusable) {
+        (Some(provider), true) => text::unusable_heading(provider),
+        (None, true) => text::unusable_heading_nameless(),
+        (Some(provider), false) => text::unreachable_heading(provider),
+        (None, false) => text::unreachable_heading_nameless(),
+    },
+    if page.unusable {
+        vec![text::unusable_what(), text::unusable_do(&page.frame.operator)]
+    } else {
+        let change = page.change.is_some();
+        vec![
+            text::unreachable_what(),
+            if change { text::unreachable_check() } else { text::unreachable_do() },
+        ]
+    },
     {
         let again = page.again.iter().map(|post| Action::main(text::try_again(), post));
         let again =

@@ -366,6 +366,7 @@ fn form(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(names.secret(SecretState::Incomplete, Some(FieldProblem::Missing))),
         ),
         ("secret-unchecked", Box::new(names.secret(SecretState::Unchecked, None))),
+        ("secret-unchecked-unusable", Box::new(names.secret(SecretState::Unusable, None))),
     ]
 }
 
@@ -524,6 +525,18 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(ProviderUnreachable {
                 frame: names.frame(),
                 provider: provider(),
+                unusable: false,
+                again: Some(again()),
+                change: None,
+                decline: Some(decline()),
+            }),
+        ),
+        (
+            "provider-unreachable-unusable",
+            Box::new(ProviderUnreachable {
+                frame: names.frame(),
+                provider: provider(),
+                unusable: true,
                 again: Some(again()),
                 change: None,
                 decline: Some(decline()),
@@ -534,6 +547,7 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(ProviderUnreachable {
                 frame: names.frame(),
                 provider: provider(),
+                unusable: false,
                 again: Some(again()),
                 change: Some("/connect?elicitationId=1&change=input".to_owned()),
                 decline: Some(decline()),
@@ -544,6 +558,7 @@ fn refusal(names: &Names) -> Vec<(&'static str, Box<dyn Page>)> {
             Box::new(ProviderUnreachable {
                 frame: names.nobody(),
                 provider: None,
+                unusable: false,
                 again: None,
                 change: None,
                 decline: None,

@@ -108,6 +108,8 @@ sentences! { ENTRY:
     field_advice(field, advice) = "{field}: {advice}";
     secret_unchecked_heading() = "We could not check the key";
     secret_unchecked_what(provider) = "{provider} did not answer, so nothing is connected yet. We did not keep the key: enter it again to check it once more, or save it without a check.";
+    secret_unusable_what(provider) = "{provider} answered something that we cannot use, so nothing is connected yet. We did not keep the key: enter it again to check it once more, or save it without a check.";
+    secret_unusable_do(operator) = "If it happens again, tell the people who run {operator}, and give them the reference below.";
     secret_again_button() = "Check again and connect";
     secret_save_button() = "Save without checking";
 }

@@ -37,6 +37,11 @@ sentences! { REFUSAL:
     unreachable_check() = "Check what you entered for its address, or try again in a minute.";
     unreachable_do() = "Try again in a minute.";
 
+    unusable_heading(provider) = "{provider} answered something that we cannot use";
+    unusable_heading_nameless() = "The other side answered something that we cannot use";
+    unusable_what() = "Nothing was connected. It may not be set up correctly here, which is not your mistake.";
+    unusable_do(operator) = "If it happens again, tell the people who run {operator}, and give them the reference below.";
+
     misconfigured_heading(provider) = "{provider} is not set up correctly here";
     misconfigured_heading_nameless() = "This is not set up correctly here";
     misconfigured_what() = "Nothing was connected. It is not your mistake, and you cannot mend it.";

@@ -135,7 +135,11 @@ async fn spending_one_attempt_leaves_the_others(db: Database) {
     let second = db.store.given_claimed(&asked, after(5)).await.attempt;
     let denied = (AttemptState::Claimed, Outcome::Denied);
     assert!(!db.store.spend(&first, denied.0, denied.1, None, NOW).await.unwrap(), "it is not claimed");
+    assert_eq!(db.store.last_trip(asked.id).await.unwrap(), None);
     assert!(db.store.spend(&second, denied.0, denied.1, Some("access_denied"), after(6)).await.unwrap());
+    let ended = db.store.last_trip(asked.id).await.unwrap().unwrap();
+    assert_eq!((ended.attempt, ended.outcome), (second.id, Outcome::Denied));
+    assert_eq!(ended.detail.as_deref(), Some("access_denied"));
     assert!(!db.store.spend(&second, denied.0, Outcome::Unreachable, None, after(6)).await.unwrap());
     let spent = db.store.attempt_now(&second).await;
     assert_eq!((spent.state, spent.outcome), (AttemptState::Settled, Some(Outcome::Denied)));

@@ -174,5 +174,5 @@ impl Run {
 }
 
 fn failure(class: Class, status: Option<u16>) -> Failure {
-    Failure { class, code: None, status, retry_after: None, what: "simulated" }
+    Failure { class, code: None, status, retry_after: None, what: "simulated", spot: Box::default() }
 }
