@@ -40,6 +40,13 @@ pub(super) fn all() -> Vec<Fact> {
     tables.iter().map(|(id, own)| whole(id, own)).collect()
 }
 
+/// Every file of recorded answers, by the id that it is for.
+pub(super) fn answers() -> BTreeMap<String, Table> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/catalogue/answers");
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), read(&path))).collect()
+}
+
 fn read(path: &Path) -> Table {
     fs::read_to_string(path).unwrap().parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

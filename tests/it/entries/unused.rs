@@ -9,7 +9,7 @@ use super::fact;
 
 /// A key or a value of a key that no entry needs to have, and why it is there all the same. A table's name alone stands for
 /// all of its keys.
-const KEPT: [(&str, &str, &str); 34] = [
+const KEPT: [(&str, &str, &str); 35] = [
     ("oauth2", "kind", REGISTRATION),
     ("oauth2", "allowed_scopes", REGISTRATION),
     ("oauth2", "client_key_algorithm", REGISTRATION),
@@ -24,6 +24,7 @@ const KEPT: [(&str, &str, &str); 34] = [
     ("oauth2", "resource", MCP),
     ("oauth2", "mcp", MCP),
     ("oauth2", "registration", MCP),
+    ("oauth2", "registration_token", MCP),
     ("Registration", "", MCP),
     ("redirect", "", "a page of an MCP server is its operator's own: no entry can be of one"),
     ("oauth2", "issuer_always_sent", OWN_SERVER),
@@ -79,6 +80,34 @@ fn a_quirk_that_no_entry_has_is_deleted() {
         .filter(|(table, key, _)| used.contains(&((*table).to_owned(), (*key).to_owned())))
         .collect();
     assert!(needless.is_empty(), "entries use {needless:?}: take them off the list");
+}
+
+/// What is recorded is of an entry, and none of it is passed over for a slip of the pen.
+#[test]
+fn every_recorded_answer_is_of_an_entry_and_is_read() {
+    let ids: BTreeSet<String> = fact::all().into_iter().map(|fact| fact.id).collect();
+    for (id, answers) in fact::answers() {
+        assert!(ids.contains(&id), "answers/{id}.toml: there is no such entry");
+        for (name, told) in answers {
+            let further: &[&str] = match name.as_str() {
+                "callback" | "values" => continue,
+                "probe" => &["id", "label"],
+                "token" | "steps" | "refresh" | "slots" | "renewal" | "error" | "choice" | "granted"
+                | "rejected" => &[],
+                _ => panic!("answers/{id}.toml: nobody reads {name}"),
+            };
+            let told = serde_json::to_value(told).unwrap();
+            let tables: Vec<&Value> = match &told {
+                Value::Array(list) => list.iter().collect(),
+                Value::Object(named) if name == "slots" => named.values().collect(),
+                one => vec![one],
+            };
+            for key in tables.into_iter().filter_map(Value::as_object).flat_map(|table| table.keys()) {
+                let known = ["status", "type", "body"].iter().chain(further).any(|one| one == key);
+                assert!(known, "answers/{id}.toml: nobody reads {name}.{key}");
+            }
+        }
+    }
 }
 
 /// Every key of every table, and every value of those that have only some; `=` stands before a value.

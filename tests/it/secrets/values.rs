@@ -2,12 +2,12 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use consentry::{
-    config::{SecretForm, Usage},
+    config::{FormField, SecretForm, Usage},
     template::Template,
 };
 use serde_json::json;
 
-use super::{KEYS, form, offer, service};
+use super::{KEYS, WRONG, field, form, offer, service};
 use crate::{
     engine::Database,
     world::{Browser, World, encode},
@@ -17,6 +17,7 @@ on_both_engines! {
     r50_a_strange_key_comes_through_as_it_was_typed,
     r50_what_no_request_can_hold_is_refused_before_anybody_is_asked,
     r50_a_key_of_the_longest_length_is_taken_and_a_longer_one_is_not,
+    r50_a_default_stands_there_again_only_for_who_has_sent_it,
 }
 
 /// The same service, where the key stands elsewhere.
@@ -121,4 +122,30 @@ async fn r50_a_key_of_the_longest_length_is_taken_and_a_longer_one_is_not(db: Da
         assert_eq!(credential["fields"]["api_key"], **key);
     }
     assert_eq!(service.log().entries().len(), 3);
+}
+
+/// What was typed is not echoed; and a key for another place does not go to the default one because nobody looked.
+async fn r50_a_default_stands_there_again_only_for_who_has_sent_it(db: Database) {
+    let service = service().await;
+    let base = service.base_url().to_owned();
+    let world = World::start_with(db, |settings| {
+        let mut form = form(&base);
+        let place = FormField { secret: false, default: Some("eu".to_owned()), ..field("place", "Place") };
+        form.fields.push(place);
+        offer(settings, form);
+    })
+    .await;
+    let link = world.api("files").asks("alice", KEYS).await;
+    let mut alice = super::at_the_form(&world, "alice", &link.url).await;
+    let stands = |browser: &Browser| {
+        let fields = browser.key_form().fields;
+        fields.into_iter().find(|(name, _)| name == "place").unwrap().1
+    };
+    assert_eq!(stands(&alice), "eu");
+    for (typed, shown) in [("eu", "eu"), ("canary-place", ""), (" eu\r\n", "eu"), ("", "")] {
+        let form = alice.key_form().set("api_key", WRONG).set("place", typed);
+        let page = alice.submits(form).await.is("secret-rejected").clone();
+        assert!(!page.html.contains("canary"));
+        assert_eq!(stands(&alice), shown, "after `{typed}`");
+    }
 }
