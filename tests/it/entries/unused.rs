@@ -9,7 +9,7 @@ use super::fact;
 
 /// A key or a value of a key that no entry needs to have, and why it is there all the same. A table's name alone stands for
 /// all of its keys.
-const KEPT: [(&str, &str, &str); 35] = [
+const KEPT: [(&str, &str, &str); 34] = [
     ("oauth2", "kind", REGISTRATION),
     ("oauth2", "allowed_scopes", REGISTRATION),
     ("oauth2", "client_key_algorithm", REGISTRATION),
@@ -24,7 +24,6 @@ const KEPT: [(&str, &str, &str); 35] = [
     ("oauth2", "resource", MCP),
     ("oauth2", "mcp", MCP),
     ("oauth2", "registration", MCP),
-    ("oauth2", "registration_token", MCP),
     ("Registration", "", MCP),
     ("redirect", "", "a page of an MCP server is its operator's own: no entry can be of one"),
     ("oauth2", "issuer_always_sent", OWN_SERVER),
