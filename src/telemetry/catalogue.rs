@@ -61,7 +61,7 @@ pub const METRICS: [Metric; 20] = [
         labels: &["outcome"],
         help: "Trips to a third party by their outcome",
         values: "`outcome`: `connected`, `partly_connected`, `denied`, `admin_approval`, `unreachable`, \
-                 `misconfigured`, `code_refused`, `kept_previous`, `closed_meanwhile`, `ended`.",
+                 `unusable`, `misconfigured`, `code_refused`, `kept_previous`, `closed_meanwhile`, `ended`.",
     },
     Metric {
         name: "exchanges",

@@ -205,7 +205,9 @@ pub(in crate::config) struct Revocation {
     /// Whether the token itself is the proof, as a Bearer token. Default: false.
     #[serde(default)]
     pub(in crate::config) bearer: bool,
-    /// Which token it wants. Default: the refresh token where there is one.
+    /// Which token it wants. Default: the refresh token where there is one. An access token that has run out is refreshed
+    /// before the connection is removed; where that fails and the token is not let in (401), it is not sent again, and the
+    /// audit record has `revocation_given_up`.
     #[serde(default = "refresh_token")]
     pub(in crate::config) token: RevocationToken,
     /// How the client proves itself there. Default: as at the token endpoint, unless `bearer`, a header `Authorization`
