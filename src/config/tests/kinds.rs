@@ -92,7 +92,7 @@ fn a_page_is_read_and_its_query_is_kept() {
     assert_eq!(settings.named().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["checkout"]);
     assert_eq!(
         world.refused(&format!("{PAGE}{}", FORM.replace("\"keyed\"", "\"checkout\""))),
-        ["providers[0].id"]
+        ["providers[1].id"]
     );
 }
 
