@@ -20,7 +20,7 @@ on_both_engines!(
 );
 
 /// What an attacker would type to receive a code, or to reach what is not on the internet.
-const HOSTILE: [&str; 32] = [
+const HOSTILE: [&str; 31] = [
     "127.0.0.66",
     "evil.com#",
     "evil.com#.127.0.0.13",
@@ -50,7 +50,6 @@ const HOSTILE: [&str; 32] = [
     "//127.0.0.66",
     "https://127.0.0.66/",
     "https:127.0.0.66",
-    "https://127.0.0.13/https://127.0.0.66",
     "{client_secret}",
     "..",
 ];
