@@ -6,13 +6,16 @@
 
 use super::{
     backup::Backup,
-    process::until,
+    process::{Process, until},
     proxy::Proxy,
     restore::{judge, resolve},
     rounds,
     scene::{Scene, User},
 };
 use crate::{engine::Engine, world::FILES};
+
+/// More than a server's pool has connections.
+const POOL: usize = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn f38_a_standby_without_the_last_commits_takes_over() {
@@ -50,8 +53,22 @@ async fn f38_a_standby_without_the_last_commits_takes_over() {
     println!("{told}");
     assert_eq!(told["rotation_lost"], rotated.len(), "{told}");
     assert_eq!(told["renewed"], users.len() - rotated.len(), "{told}");
+    answers_again(&scene, &process, &users[0]).await;
     judge(&scene, &process, &users, &rotated).await;
     // Who connected in the gap is asked again, and is not somebody else.
     assert_eq!(scene.api(&process).resolves(&late.sub, FILES).await["status"], "action_required");
     assert!(process.runs(), "it was never restarted");
+}
+
+/// Each connection of the server's pool learns by itself that it was cut off, and one request is told so (503): until they
+/// are all new.
+async fn answers_again(scene: &Scene, process: &Process, user: &User) {
+    let path = format!("/v1/connections/{}", user.connection);
+    let mut good = 0;
+    until("every connection of the pool is new", async || {
+        let answer = scene.api(process).get(&path).await;
+        good = if answer.status == 200 { good + 1 } else { 0 };
+        (good > POOL).then_some(())
+    })
+    .await;
 }
