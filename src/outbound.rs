@@ -18,7 +18,7 @@ mod resolver;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, Method, Request, header};
+use http::{HeaderMap, HeaderValue, Method, Request, header, header::InvalidHeaderValue};
 use url::{Host, Url};
 use zeroize::Zeroizing;
 
@@ -229,9 +229,7 @@ impl Outbound {
         let mut headers =
             HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("application/json"))]);
         if let Some(token) = bearer {
-            let value = Zeroizing::new(format!("Bearer {}", token.expose()));
-            let mut value = HeaderValue::from_str(&value).map_err(|_| OutboundError::Unwritable)?;
-            value.set_sensitive(true);
+            let value = authorization("Bearer", token).map_err(|_| OutboundError::Unwritable)?;
             headers.insert(header::AUTHORIZATION, value);
         }
         self.deliver(Method::GET, url.clone(), headers, Vec::new()).await
@@ -329,6 +327,17 @@ impl fmt::Debug for Outbound {
 }
 
 /// Appends, and wipes the old buffer when a larger one is needed.
+/// What `Authorization` is to hold: the token after its scheme, or alone where that is empty. It is never shown.
+///
+/// # Errors
+/// When the token is nothing that a header can hold.
+pub(crate) fn authorization(scheme: &str, token: &Secret) -> Result<HeaderValue, InvalidHeaderValue> {
+    let value = Zeroizing::new(format!("{scheme} {}", token.expose()));
+    let mut value = HeaderValue::from_str(value.trim_start())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 fn append(body: &mut Zeroizing<Vec<u8>>, chunk: &[u8]) {
     let needed = body.len() + chunk.len();
     if needed > body.capacity() {

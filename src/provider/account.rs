@@ -7,12 +7,11 @@
 use http::{HeaderName, HeaderValue, Method, Request, header};
 use serde_json::{Map, Value};
 use url::Url;
-use zeroize::Zeroizing;
 
 use crate::{
     config::{Probe, ProbeMethod, ProbeOf, Provider},
     connection::Account,
-    outbound::{Answer, Outbound, OutboundError},
+    outbound::{self, Answer, Outbound, OutboundError},
     provider::{
         answer::{Answered, Reading},
         capture,
@@ -195,10 +194,8 @@ fn get(url: &Url, scheme: Option<&str>, token: &Secret) -> Result<Request<Vec<u8
     *request.uri_mut() = url.as_str().parse().map_err(|_| ProviderError::Policy)?;
     request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     if let Some(scheme) = scheme {
-        let value = Zeroizing::new(format!("{scheme} {}", token.expose()));
-        let mut value = HeaderValue::from_str(value.trim_start())
+        let value = outbound::authorization(scheme, token)
             .map_err(|_| ProviderError::Malformed { what: "access_token" })?;
-        value.set_sensitive(true);
         request.headers_mut().insert(header::AUTHORIZATION, value);
     }
     Ok(request)

@@ -30,6 +30,7 @@ use super::{
 use crate::{
     config::{Provider, Registration, ThirdPartyMcp},
     elicitation::{ProviderId, ServerId},
+    outbound::OutboundError,
     secret::Hash,
     values::Values,
 };
@@ -51,6 +52,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// At this issuer, our client there still unknown.
+    fn new(issuer: &str, found: &Found) -> Self {
+        Self { issuer: issuer.to_owned(), resource: found.resource.clone(), client_id: String::new() }
+    }
+
     /// The place among the values of an attempt or a connection.
     pub fn of(values: &Values) -> Option<Self> {
         let text = |name| values.get(name).map(str::to_owned);
@@ -124,8 +130,7 @@ impl Providers {
             known.mcp.doubt(self.0.clock.now());
             fault.told(id)
         })?;
-        let issuer = issuer.to_owned();
-        let place = Place { issuer, resource: found.resource.clone(), client_id: String::new() };
+        let place = Place::new(issuer, &found);
         Ok((found, place))
     }
 
@@ -156,8 +161,7 @@ impl Providers {
         let known = self.known_mcp(id).map_err(misconfigured)?;
         let mcp = known.provider.mcp.as_ref().ok_or(()).map_err(|()| misconfigured(ProviderError::Policy))?;
         let found = resource::find(mcp, &self.0.outbound).await?;
-        let issuer = chosen(&known.provider, &found)?.to_owned();
-        let place = Place { issuer, resource: found.resource.clone(), client_id: String::new() };
+        let place = Place::new(chosen(&known.provider, &found)?, &found);
         let at = Self::known_at(known, &place);
         let discovered = Endpoints::discover(&at.provider, &self.0.outbound).await;
         let endpoints = discovered.map_err(|error| Fault { step: Step::Metadata, error })?;
@@ -232,6 +236,15 @@ impl Providers {
         built.client_id.clone_from(&place.client_id);
         built.variables = values.clone();
         base.concretes.keep(values, Arc::new(Known::new(built, base.budget.beside())))
+    }
+}
+
+/// Why a call was not answered; an answer that is too large is `what`, which cannot be read.
+fn unanswered(error: &OutboundError, what: &'static str) -> ProviderError {
+    match error {
+        OutboundError::Refused(_) => ProviderError::Policy,
+        OutboundError::TooLarge => ProviderError::Malformed { what },
+        _ => ProviderError::Unreachable { maybe_sent: error.maybe_sent(), retry_after: None },
     }
 }
 

@@ -6,13 +6,12 @@
 use http::{HeaderValue, Method, Request, header};
 use serde::Deserialize;
 use serde_json::json;
-use zeroize::Zeroizing;
 
-use super::{Fault, Step};
+use super::{Fault, Step, unanswered};
 use crate::{
     clock::Millis,
     config::{ClientAuthentication, Provider, Registration},
-    outbound::OutboundError,
+    outbound,
     provider::{Providers, clean, endpoints::Endpoints, error::ProviderError},
     scope::Scopes,
     secret::Secret,
@@ -110,17 +109,12 @@ impl Providers {
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(token) = token {
-            let value = Zeroizing::new(format!("Bearer {}", token.expose()));
-            let value = HeaderValue::from_str(&value);
-            let mut value = value.map_err(|_| ProviderError::misconfigured("registration_token_refused"))?;
-            value.set_sensitive(true);
+            let value = outbound::authorization("Bearer", token);
+            let value = value.map_err(|_| ProviderError::misconfigured("registration_token_refused"))?;
             headers.insert(header::AUTHORIZATION, value);
         }
-        let answer = self.0.outbound.send(request).await.map_err(|error| match error {
-            OutboundError::Refused(_) => ProviderError::Policy,
-            OutboundError::TooLarge => ProviderError::Malformed { what: "registration" },
-            _ => ProviderError::Unreachable { maybe_sent: error.maybe_sent(), retry_after: None },
-        })?;
+        let answer =
+            self.0.outbound.send(request).await.map_err(|error| unanswered(&error, "registration"))?;
         match answer.status.as_u16() {
             200 | 201 => {
                 let malformed = |_| ProviderError::Malformed { what: "registration" };

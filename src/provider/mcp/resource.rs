@@ -8,7 +8,7 @@ use url::Url;
 use super::{
     Fault, Step,
     challenge::{self, Challenge},
-    well_known,
+    unanswered, well_known,
 };
 use crate::{
     config::ThirdPartyMcp,
@@ -27,6 +27,8 @@ const ISSUERS_MAX: usize = 16;
 /// How long the MCP server has for its challenge.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 const NAME: &str = "oauth-protected-resource";
+/// What an answer is called that cannot be read.
+const METADATA: &str = "resource_metadata";
 /// A request that does nothing, wherever it is taken.
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -85,8 +87,7 @@ fn read(
     for issuer in &issuers {
         let step = Step::AuthorizationServer;
         check_issuer(issuer).map_err(|_| Fault::misconfigured(step, "issuer_malformed"))?;
-        let malformed = issuer.len() > 1_000 || !issuer.bytes().all(|byte| byte.is_ascii_graphic());
-        let url = Url::parse(issuer).ok().filter(|_| !malformed);
+        let url = Url::parse(issuer).ok().filter(|_| is_as_written(issuer));
         let url = url.ok_or_else(|| Fault::misconfigured(step, "issuer_malformed"))?;
         outbound.check(&url).map_err(|_| Fault::new(step, ProviderError::Policy))?;
     }
@@ -99,12 +100,15 @@ fn read(
 /// in whole segments.
 pub(super) fn covers(resource: &str, mcp: &Url) -> bool {
     let Ok(url) = Url::parse(resource) else { return false };
-    // Parsing passes over white space, and what is sent is what stands there.
-    let written = resource.len() <= 1_000 && resource.bytes().all(|byte| byte.is_ascii_graphic());
-    let plain = written && check_web(&url).is_ok() && url.query().is_none();
+    let plain = is_as_written(resource) && check_web(&url).is_ok() && url.query().is_none();
     let (outer, inner) = (url.path().trim_end_matches('/'), mcp.path().trim_end_matches('/'));
     let within = inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     plain && url.origin() == mcp.origin() && within
+}
+
+/// Parsing an address passes over white space, and what is sent is what stands there.
+fn is_as_written(address: &str) -> bool {
+    address.len() <= 1_000 && address.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Calls the MCP server without a token. What is no challenge says nothing; the document may be there all the same.
@@ -125,13 +129,7 @@ async fn challenged(url: &Url, outbound: &Outbound) -> Result<Challenge, Fault> 
 
 /// The document; none where there is none. An outage is no absence: what another address says might be older.
 async fn fetch(url: &Url, outbound: &Outbound) -> Result<Option<Document>, Fault> {
-    let answer = outbound.get_json(url, None).await.map_err(|error| {
-        fault(match error {
-            OutboundError::Refused(_) => ProviderError::Policy,
-            OutboundError::TooLarge => malformed(),
-            _ => ProviderError::Unreachable { maybe_sent: error.maybe_sent(), retry_after: None },
-        })
-    })?;
+    let answer = outbound.get_json(url, None).await.map_err(|error| fault(unanswered(&error, METADATA)))?;
     match answer.status.as_u16() {
         200 if answer.body.len() <= LONGEST => answer.json().map(Some).map_err(|_| fault(malformed())),
         200 => Err(fault(malformed())),
@@ -144,7 +142,7 @@ async fn fetch(url: &Url, outbound: &Outbound) -> Result<Option<Document>, Fault
 }
 
 fn malformed() -> ProviderError {
-    ProviderError::Malformed { what: "resource_metadata" }
+    ProviderError::Malformed { what: METADATA }
 }
 
 fn fault(error: ProviderError) -> Fault {
