@@ -125,11 +125,11 @@ impl App {
 
     /// Where a person removes our access at a provider; none where that depends on values that are not known.
     pub fn manage_url(&self, id: &ProviderId, values: &Values) -> Option<url::Url> {
-        match self.connectable(id)? {
-            Connectable::OAuth2(_) => self.providers.with(id, &[values]).ok()?.manage_url.clone(),
-            Connectable::Secret(form) => form.manage_url.clone(),
-            Connectable::Redirect(page) => page.manage_url.clone(),
-        }
+        let filled_in = match self.connectable(id)? {
+            Connectable::OAuth2(_) => Connectable::OAuth2(self.providers.with(id, &[values]).ok()?),
+            other => other,
+        };
+        filled_in.manage_url().cloned()
     }
 
     /// Counts, logs and records a refusal that a defender wants to see. `actor` is who was refused, if that is known.

@@ -201,13 +201,10 @@ impl Providers {
         let All { known, trial, outbound, clock } = &*self.0;
         let found = known.iter().find(|known| known.provider.id == provider.id);
         let filled_in = found.and_then(|known| known.concretes.get(&provider.variables));
-        match (filled_in, found) {
-            (Some(known), _) => known.budget.clone(),
-            (None, Some(known)) => known.budget.clone(),
-            (None, None) => {
-                Arc::new(Budget::new(provider, *trial, clock.clone(), outbound.metrics().clone()))
-            }
-        }
+        filled_in.as_deref().or(found).map_or_else(
+            || Arc::new(Budget::new(provider, *trial, clock.clone(), outbound.metrics().clone())),
+            |known| known.budget.clone(),
+        )
     }
 
     /// Whether refreshed tokens are of the account that the connection has, as far as they tell (R82; OpenID Connect

@@ -105,9 +105,7 @@ pub async fn armed(
     server: &ServerId,
     provider: Arc<Provider>,
 ) -> Result<Option<Arc<Provider>>, ClientError> {
-    let Some(issuer) = registers_itself(&provider).then_some(provider.issuer.as_deref()).flatten() else {
-        return Ok(Some(provider));
-    };
+    let Some(issuer) = registered_at(&provider) else { return Ok(Some(provider)) };
     let callback = app.redirect_uri(server, &provider.id);
     let registration = app.store.registration(issuer, &callback).await?;
     let ours = registration.filter(|one| one.client_id.as_deref() == Some(&provider.client_id));
@@ -124,8 +122,7 @@ pub async fn armed_lastingly(
     server: &ServerId,
     provider: Arc<Provider>,
 ) -> Result<Option<Arc<Provider>>, ClientError> {
-    if registers_itself(&provider)
-        && let Some(issuer) = provider.issuer.as_deref()
+    if let Some(issuer) = registered_at(&provider)
         && let Some(registration) =
             app.store.registration(issuer, &app.redirect_uri(server, &provider.id)).await?
         && !registration.lasts(app.clock.now(), Duration::ZERO)
@@ -154,9 +151,7 @@ fn arm(app: &App, provider: &Provider, registration: &Registration) -> Result<Ar
 /// The authorization server says that it does not know our client. Where that one was registered here, it is registered
 /// anew the next time that somebody needs it.
 pub async fn refused(app: &App, server: &ServerId, provider: &Provider, by: Refused) {
-    let Some(issuer) = registers_itself(provider).then_some(provider.issuer.as_deref()).flatten() else {
-        return;
-    };
+    let Some(issuer) = registered_at(provider) else { return };
     let callback = app.redirect_uri(server, &provider.id);
     let weight = match by {
         Refused::Exchange => 2,
@@ -175,6 +170,11 @@ pub async fn refused(app: &App, server: &ServerId, provider: &Provider, by: Refu
 /// Whether our client there is registered by Consentry itself.
 pub fn registers_itself(provider: &Provider) -> bool {
     provider.mcp.as_ref().is_some_and(|mcp| mcp.registration == How::Dynamic)
+}
+
+/// The authorization server at which it is.
+fn registered_at(provider: &Provider) -> Option<&str> {
+    provider.issuer.as_deref().filter(|_| registers_itself(provider))
 }
 
 /// The registration that is there and lasts, else a new one; by one process alone, and nobody who hangs up ends it.
