@@ -52,6 +52,21 @@ impl Logged {
         logged
     }
 
+    /// At the level of the settings' most quiet, a JSON object a line.
+    pub(crate) fn start_quiet() -> Self {
+        let logged = Self::default();
+        let writer = logged.clone();
+        let filter = tracing_subscriber::EnvFilter::new("warn");
+        let layer = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(true);
+        layer.with_span_list(false).with_env_filter(filter).with_writer(move || writer.clone()).init();
+        logged
+    }
+
+    /// What was logged since the last time.
+    pub(crate) fn taken(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }

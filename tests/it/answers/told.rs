@@ -3,17 +3,13 @@
 //!
 //! One process runs each of these alone, so that what is logged is what this flow logs.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-};
-
 use consentry::config::{CaptureFrom, Choice, Expected, Settings};
 use consentry_fakes::Answer;
 use serde_json::{Value, json};
 
 use super::{capture, files, members, ready};
 use crate::{
+    canaries::Logged,
     engine::Database,
     secrets::{self, KEYS},
     world::{FILES, Page, World},
@@ -25,37 +21,11 @@ on_both_engines! {
     what_no_page_shows_is_told_too,
 }
 
-/// Everything that was logged, at the level of the settings' most quiet.
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Logged {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Logged {
-    fn start() -> Self {
-        let logged = Self::default();
-        let writer = logged.clone();
-        let filter = tracing_subscriber::EnvFilter::new("warn");
-        let layer = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(true);
-        layer.with_span_list(false).with_env_filter(filter).with_writer(move || writer.clone()).init();
-        logged
-    }
-
-    /// The lines since the last time.
-    fn lines(&self) -> Vec<Value> {
-        let text = String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap();
-        assert!(!text.contains("VALUE"), "{text}");
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
+/// The lines since the last time.
+fn told_by(logged: &Logged) -> Vec<Value> {
+    let text = logged.taken();
+    assert!(!text.contains("VALUE"), "{text}");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// What a page tells a person to give to the operator.
@@ -86,7 +56,7 @@ fn own_way(settings: &mut Settings) {
 
 /// R117: the log says where an answer is not as the entry has it, and nothing of what it holds.
 async fn r117_each_step_that_fails_is_told_once_by_names_alone(db: Database) {
-    let logged = Logged::start();
+    let logged = Logged::start_quiet();
     let world = World::start_with(db, own_way).await;
     let link = world.api("files").asks("alice", FILES).await;
     let mut alice = ready(&world, &link).await;
@@ -160,7 +130,7 @@ async fn r117_each_step_that_fails_is_told_once_by_names_alone(db: Database) {
         alice.opens(&link.url).await.is("ready");
         let page = alice.connects("octocat").await.clone();
         assert!(!page.text().contains("does not answer"), "{expected}: {}", page.text());
-        let lines = logged.lines();
+        let lines = told_by(&logged);
         let told: Vec<_> =
             lines.iter().filter(|line| line["span"]["reference"] == reference(&page)).collect();
         assert_eq!(told.len(), 1, "{expected}: {lines:?}");
@@ -179,14 +149,14 @@ async fn r117_each_step_that_fails_is_told_once_by_names_alone(db: Database) {
     alice.leaves().await;
     alice.denies().await;
     alice.returns().await.is("not-connected");
-    assert!(logged.lines().iter().all(|line| line["message"] != "a step at the provider failed"));
+    assert!(told_by(&logged).iter().all(|line| line["message"] != "a step at the provider failed"));
     world.files.next_token_answer(Answer::status(503));
     alice.opens(&link.url).await.is("ready");
     assert!(alice.connects("octocat").await.is("provider-unreachable").text().contains("does not answer"));
 }
 
 async fn a_key_that_cannot_be_checked_is_told(db: Database) {
-    let logged = Logged::start();
+    let logged = Logged::start_quiet();
     let (world, service) = secrets::start(db).await;
     let link = world.api("files").asks("alice", KEYS).await;
     let mut alice = world.browser();
@@ -202,7 +172,7 @@ async fn a_key_that_cannot_be_checked_is_told(db: Database) {
         service.next_answer("/bearer", answer);
         let page = alice.types(secrets::KEY).await.is("secret-unchecked").clone();
         assert!(page.text().contains("answered something"), "{}", page.text());
-        let lines = logged.lines();
+        let lines = told_by(&logged);
         let told: Vec<_> =
             lines.iter().filter(|line| line["span"]["reference"] == reference(&page)).collect();
         assert_eq!(told.len(), 1, "{expected}: {lines:?}");
@@ -213,14 +183,14 @@ async fn a_key_that_cannot_be_checked_is_told(db: Database) {
     }
     service.next_answer("/bearer", Answer::json(200, &json!({"account": {"VALUE-1": 1, "number": "VALUE"}})));
     alice.types(secrets::KEY).await.is("connected");
-    let lines = logged.lines();
+    let lines = told_by(&logged);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!((&lines[0]["key"], &lines[0]["has"]), (&json!("probe.id"), &json!("account")));
 }
 
 /// A refresh and a revocation have no page; their lines name the connection, and the revocation.
 async fn what_no_page_shows_is_told_too(db: Database) {
-    let logged = Logged::start();
+    let logged = Logged::start_quiet();
     let world = World::start(db).await;
     let api = world.api("files");
     let link = api.asks("alice", FILES).await;
@@ -231,18 +201,18 @@ async fn what_no_page_shows_is_told_too(db: Database) {
     // Once more, and soon, which is when the clock says so.
     let question = api.question("alice", FILES);
     let _ = tokio::join!(api.post("/v1/credentials/resolve", &question), async {
-        world.until(async || !logged.0.lock().unwrap().is_empty()).await;
+        world.until(async || !logged.text().is_empty()).await;
         world.advance(std::time::Duration::from_secs(60));
     });
-    let lines = logged.lines();
+    let lines = told_by(&logged);
     let told: Vec<_> = lines.iter().filter(|line| line["step"] == "refresh").collect();
     assert_eq!(told.len(), 1, "{lines:?}");
     assert_eq!((&told[0]["connection"], &told[0]["server"]), (&json!(connection), &json!("files")));
     assert_eq!((&told[0]["key"], &told[0]["has"]), (&json!("answer.access_token"), &json!("tokn")));
     world.files.next_answer("/revoke", Answer::json(400, &json!({"error": "odd_word", "x": "VALUE"})));
     api.delete(&format!("/v1/connections/{connection}")).await.expect(204);
-    world.until(async || !logged.0.lock().unwrap().is_empty()).await;
-    let lines = logged.lines();
+    world.until(async || !logged.text().is_empty()).await;
+    let lines = told_by(&logged);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!((&lines[0]["step"], &lines[0]["code"]), (&json!("revocation"), &json!("odd_word")));
     assert_eq!(lines[0]["span"]["server"], "files");
