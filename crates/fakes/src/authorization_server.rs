@@ -23,7 +23,7 @@ use crate::clients::Client;
 use crate::clock::Clock;
 use crate::log::{Log, Received, lock};
 use crate::oauth::{AuthorizeRequest, Core, Refresh, Revocation, Settings, TokenRequest};
-use crate::script::Answer;
+use crate::script::{Answer, scripted};
 use crate::serve::{Listen, Running, bind};
 use crate::tokens::{Forge, Keys, Signature};
 
@@ -77,6 +77,8 @@ pub(crate) struct Inner {
     sessions: Mutex<HashMap<String, sign_in::Session>>,
     forges: Mutex<Vec<Forge>>,
 }
+
+scripted!(AuthorizationServer, inner.core.script);
 
 impl AuthorizationServer {
     /// Starts "Example ID" with alice and bob, fresh keys and no client registered.
@@ -208,30 +210,6 @@ impl AuthorizationServer {
     /// Queues an answer for the token endpoint; it is used once.
     pub fn next_token_answer(&self, answer: Answer) {
         self.inner.core.script.next("/token", answer);
-    }
-
-    /// Queues an answer for a path (`/jwks`, `/userinfo`, `/.well-known/...`); it is used once.
-    pub fn next_answer(&self, path: &str, answer: Answer) {
-        self.inner.core.script.next(path, answer);
-    }
-
-    /// Sets the answer for a path whenever nothing is queued for it.
-    pub fn always_answer(&self, path: &str, answer: Answer) {
-        self.inner.core.script.always(path, answer);
-    }
-
-    /// Back to the ordinary answers for a path.
-    pub fn answer_normally(&self, path: &str) {
-        self.inner.core.script.clear(path);
-    }
-
-    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again. Returns when it
-    /// is so.
-    ///
-    /// # Errors
-    /// When somebody else has taken the port meanwhile.
-    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
-        self.running.accept(open).await
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::log::{Log, Received, lock};
 use crate::observe::logged;
-use crate::script::{Answer, Script};
+use crate::script::{Script, scripted};
 use crate::serve::{Listen, Running, bind};
 
 /// A running service; dropping it stops it.
@@ -53,6 +53,8 @@ struct Owner {
     email: String,
     may_read: bool,
 }
+
+scripted!(KeyService, inner.script);
 
 impl KeyService {
     /// Starts listening, with no key.
@@ -93,29 +95,6 @@ impl KeyService {
     /// What came, to be read or waited on.
     pub fn log(&self) -> &Log<Received> {
         &self.inner.log
-    }
-
-    /// Queues an answer for a path; it is used once.
-    pub fn next_answer(&self, path: &str, answer: Answer) {
-        self.inner.script.next(path, answer);
-    }
-
-    /// Sets the answer for a path whenever nothing is queued for it.
-    pub fn always_answer(&self, path: &str, answer: Answer) {
-        self.inner.script.always(path, answer);
-    }
-
-    /// Back to the ordinary answers for a path.
-    pub fn answer_normally(&self, path: &str) {
-        self.inner.script.clear(path);
-    }
-
-    /// `false` closes the port, `true` opens it again. Returns when it is so.
-    ///
-    /// # Errors
-    /// When somebody else has taken the port meanwhile.
-    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
-        self.running.accept(open).await
     }
 }
 

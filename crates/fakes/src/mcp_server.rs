@@ -17,7 +17,7 @@ use crate::authorization_server::{AuthorizationServer, Judge};
 use crate::clock::Clock;
 use crate::log::{Log, Received, lock};
 use crate::observe::logged;
-use crate::script::{Answer, Script, merge};
+use crate::script::{Script, merge, scripted};
 use crate::serve::{Listen, Running, bind};
 
 const ENDPOINT: &str = "/mcp";
@@ -59,6 +59,8 @@ struct Inner {
     clock: Clock,
     script: Script,
 }
+
+scripted!(McpServer, inner.script);
 
 impl McpServer {
     /// Starts it, with the tokens of this authorization server.
@@ -107,29 +109,6 @@ impl McpServer {
     /// What came, to be read or waited on.
     pub fn log(&self) -> &Log<Received> {
         &self.inner.log
-    }
-
-    /// Queues an answer for a path; it is used once.
-    pub fn next_answer(&self, path: &str, answer: Answer) {
-        self.inner.script.next(path, answer);
-    }
-
-    /// Sets the answer for a path whenever nothing is queued for it.
-    pub fn always_answer(&self, path: &str, answer: Answer) {
-        self.inner.script.always(path, answer);
-    }
-
-    /// Back to the ordinary answers for a path.
-    pub fn answer_normally(&self, path: &str) {
-        self.inner.script.clear(path);
-    }
-
-    /// `false` closes the port, `true` opens it again. Returns when it is so.
-    ///
-    /// # Errors
-    /// When somebody else has taken the port meanwhile.
-    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
-        self.running.accept(open).await
     }
 }
 

@@ -18,7 +18,7 @@ use crate::clients::Client;
 use crate::clock::Clock;
 use crate::log::{Log, Received, lock};
 use crate::oauth::{AuthorizeRequest, Core, Refresh, Revocation, Settings, TokenRequest};
-use crate::script::Answer;
+use crate::script::{Answer, scripted};
 use crate::serve::{Listen, Running, bind};
 
 /// The scopes of "Example Files".
@@ -36,6 +36,8 @@ pub(crate) struct Inner {
     core: Arc<Core>,
     accounts: Mutex<Vec<Account>>,
 }
+
+scripted!(Provider, inner.core.script);
 
 impl Provider {
     /// Starts "Example Files" with the accounts `octocat` and `hubot` and no client registered.
@@ -129,33 +131,9 @@ impl Provider {
         self.inner.core.script.next("/token", answer);
     }
 
-    /// Queues an answer for a path (`/me`, `/revoke`, `/.well-known/...`); it is used once.
-    pub fn next_answer(&self, path: &str, answer: Answer) {
-        self.inner.core.script.next(path, answer);
-    }
-
-    /// Sets the answer for a path whenever nothing is queued for it.
-    pub fn always_answer(&self, path: &str, answer: Answer) {
-        self.inner.core.script.always(path, answer);
-    }
-
-    /// Back to the ordinary answers for a path.
-    pub fn answer_normally(&self, path: &str) {
-        self.inner.core.script.clear(path);
-    }
-
     /// How many queued answers of a path were not used yet.
     pub fn unused_answers(&self, path: &str) -> usize {
         self.inner.core.script.unused(path)
-    }
-
-    /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again. Returns when it
-    /// is so.
-    ///
-    /// # Errors
-    /// When somebody else has taken the port meanwhile.
-    pub async fn accept_connections(&self, open: bool) -> io::Result<()> {
-        self.running.accept(open).await
     }
 
     /// The account removes every client in its settings here: all its grants end, nobody is told.

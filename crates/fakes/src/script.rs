@@ -22,6 +22,38 @@ use crate::clock::pause;
 use crate::connection::Misbehave;
 use crate::log::lock;
 
+/// What a fake with a script can be told: its answers by path, and whether it is there.
+macro_rules! scripted {
+    ($fake:ident, $($script:ident).+) => {
+        impl $fake {
+            /// Queues an answer for a path, such as `/jwks` or `/me`; it is used once.
+            pub fn next_answer(&self, path: &str, answer: crate::Answer) {
+                self.$($script).+.next(path, answer);
+            }
+
+            /// Sets the answer for a path whenever nothing is queued for it.
+            pub fn always_answer(&self, path: &str, answer: crate::Answer) {
+                self.$($script).+.always(path, answer);
+            }
+
+            /// Back to the ordinary answers for a path.
+            pub fn answer_normally(&self, path: &str) {
+                self.$($script).+.clear(path);
+            }
+
+            /// `false` closes the port (connecting is refused) and ends open connections; `true` opens it again. Returns
+            /// when it is so.
+            ///
+            /// # Errors
+            /// When somebody else has taken the port meanwhile.
+            pub async fn accept_connections(&self, open: bool) -> std::io::Result<()> {
+                self.running.accept(open).await
+            }
+        }
+    };
+}
+pub(crate) use scripted;
+
 /// An answer out of the ordinary.
 #[derive(Clone, Debug)]
 pub struct Answer {
