@@ -13,7 +13,7 @@ use crate::{
         Blueprint, NotGiven, Provider,
         variables::{Ask, Part, Unfit, Variable},
     },
-    connection::Connection,
+    connection::{Connection, PROVIDER_CHANGED},
     credential::client::{self, ClientError},
     elicitation::{Attempt, Elicitation, OwnedOpen, ProviderId},
     provider::{NotConcrete, ProviderError, fingerprint},
@@ -233,7 +233,7 @@ pub(super) fn of_attempt(
     let provider =
         app.providers.departing(&asked.provider, &[&attempt.values]).map_err(|error| refused(&error))?;
     if attempt.fingerprint.is_some_and(|begun| begun != fingerprint(&provider)) {
-        return Err(ProviderError::misconfigured("provider_changed").into());
+        return Err(ProviderError::misconfigured(PROVIDER_CHANGED).into());
     }
     Ok(provider)
 }
@@ -249,7 +249,7 @@ pub(super) async fn armed(
 ) -> Result<Arc<Provider>, Refusal> {
     match client::armed(app, &asked.server, provider).await {
         Ok(Some(provider)) => Ok(provider),
-        Ok(None) => Err(ProviderError::misconfigured("provider_changed").into()),
+        Ok(None) => Err(ProviderError::misconfigured(PROVIDER_CHANGED).into()),
         Err(ClientError::Store(error)) => Err(error.into()),
         Err(ClientError::Open(error)) => Err(error.into()),
     }
@@ -304,6 +304,6 @@ fn refused(error: &NotConcrete) -> Refusal {
         NotConcrete::Unconfigured => Refusal::ProviderGone,
         NotConcrete::Missing(_) => ProviderError::misconfigured("variable_missing").into(),
         NotConcrete::Unfit => ProviderError::misconfigured(VARIABLE_UNFIT).into(),
-        NotConcrete::Changed => ProviderError::misconfigured("provider_changed").into(),
+        NotConcrete::Changed => ProviderError::misconfigured(PROVIDER_CHANGED).into(),
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     app::App,
     clock::Millis,
     config::{ClientAuthentication, Provider, Registration as How},
+    connection::PROVIDER_CHANGED,
     elicitation::ServerId,
     provider::{Endpoints, NotConcrete, ProviderError, mcp::Registered},
     registration::{Registration, secret_place},
@@ -301,7 +302,7 @@ fn read(way: Option<&str>, has_secret: bool) -> ClientAuthentication {
 }
 
 fn gone(_: NotConcrete) -> ProviderError {
-    ProviderError::misconfigured("provider_changed")
+    ProviderError::misconfigured(PROVIDER_CHANGED)
 }
 
 fn away(error: &StoreError) -> ProviderError {

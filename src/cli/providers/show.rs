@@ -75,7 +75,7 @@ impl Key {
 fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Result<(), CliError> {
     let redirect_uris = redirect_uris(settings, provider);
     let documents = client_documents(settings, provider);
-    let keys = keys_of(context, provider.id.as_str())?;
+    let (entry, keys) = keys_of(context, provider.id.as_str())?;
     let value = json!({
         "id": provider.id.as_str(),
         "name": provider.name,
@@ -108,7 +108,7 @@ fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Re
     if redirect_uris.is_empty() {
         text.push_str("\n\nNo MCP server lists the provider, so there is no redirect URI yet.");
     }
-    if let Some(entry) = preset(context, provider.id.as_str())? {
+    if let Some(entry) = entry {
         text.push_str(&sentences(&entry, &redirect_uris.join(", ")));
     }
     text.push_str(&format!("\n\n{}", Key::text(&keys)));
@@ -117,23 +117,10 @@ fn configured(context: &Context, settings: &Settings, provider: &Provider) -> Re
 
 /// Where nothing is registered at the provider.
 fn of_another_kind(context: &Context, id: &str, name: &str) -> Result<(), CliError> {
-    let keys = keys_of(context, id)?;
+    let (_, keys) = keys_of(context, id)?;
     let kind = keys.iter().find(|key| key.name == "kind").and_then(|key| key.value.as_str());
     let value = json!({ "id": id, "kind": kind, "name": name, "keys": Key::json(&keys) });
     context.out.say(&value, &format!("{name} ({id}), configured\n\n{}", Key::text(&keys)))
-}
-
-/// What the settings themselves say of it.
-fn own_table(context: &Context, id: &str) -> Result<toml::Table, CliError> {
-    config::provider_table(context.config.as_deref(), &context.environment, id).map_err(CliError::Config)
-}
-
-/// The entry that a configured provider is laid over.
-fn preset(context: &Context, id: &str) -> Result<Option<Entry>, CliError> {
-    match own_table(context, id)?.get("preset").and_then(toml::Value::as_str) {
-        Some(preset) => context.catalogue()?.entry(preset).map_err(refused),
-        None => Ok(None),
-    }
 }
 
 /// What an entry says to its operator, with what is to be pasted there.
@@ -151,16 +138,20 @@ fn sentences(entry: &Entry, callback_url: &str) -> String {
     text
 }
 
-/// The keys of a configured provider: those of its entry, under those of the settings.
-fn keys_of(context: &Context, id: &str) -> Result<Vec<Key>, CliError> {
-    let own = own_table(context, id)?;
-    let entry = preset(context, id)?;
+/// The entry that a configured provider is laid over, and all of its keys: those of the entry, under those of the settings.
+fn keys_of(context: &Context, id: &str) -> Result<(Option<Entry>, Vec<Key>), CliError> {
+    let own = config::provider_table(context.config.as_deref(), &context.environment, id);
+    let own = own.map_err(CliError::Config)?;
+    let entry = match own.get("preset").and_then(toml::Value::as_str) {
+        Some(preset) => context.catalogue()?.entry(preset).map_err(refused)?,
+        None => None,
+    };
     let mut keys = entry.as_ref().map(Key::of_entry).unwrap_or_default();
     keys.retain(|key| !own.contains_key(&key.name));
     let from = |(name, value)| Key { name, value, from: "settings".to_owned() };
     keys.extend(own.into_iter().map(from));
     keys.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(keys)
+    Ok((entry, keys))
 }
 
 /// One for each MCP server that uses the provider, where our client there is known by a document.
